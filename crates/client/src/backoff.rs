@@ -23,6 +23,16 @@ impl Dice {
         Incarnation::new(&digits).expect("hexadecimal digits obey the rule for names")
     }
 
+    /// A random number below `end`; 0 where that is 0.
+    pub fn below(&mut self, end: usize) -> usize {
+        if end == 0 { 0 } else { self.0.random_range(0..end) }
+    }
+
+    /// A random part of `span`, from none to all of it.
+    pub fn part_of(&mut self, span: Duration) -> Duration {
+        span.mul_f64(self.0.random_range(0.0..=1.0))
+    }
+
     /// A random span of at least half of `span` and at most all of it.
     pub fn jittered(&mut self, span: Duration) -> Duration {
         span.mul_f64(self.0.random_range(0.5..=1.0))

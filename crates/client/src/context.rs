@@ -278,6 +278,12 @@ impl OwnedContext {
         self.alarm.raise();
     }
 
+    /// Has the driver look at what its handler tells of itself.
+    #[cfg(feature = "kafka")]
+    pub(crate) fn wake_driver(&self) {
+        self.alarm.wake.notify_one();
+    }
+
     /// Ends when the call is not wanted any more: return as soon as possible.
     ///
     /// Cancel safe.

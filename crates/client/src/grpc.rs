@@ -10,6 +10,8 @@ use kafka_assigner_proto::v1::kafka_assigner_client::KafkaAssignerClient;
 use tonic::Status;
 use tonic::transport::{Channel, ClientTlsConfig, Endpoint};
 
+use crate::causes::with_causes;
+use crate::invalid_endpoint::InvalidEndpoint;
 use crate::transport::{Acks, CommandStream, Transport};
 
 /// A host that does not even accept a connection for this long is passed over.
@@ -68,16 +70,17 @@ impl GrpcTransport {
             // Those in use live on in their calls.
             channels.clear();
         }
-        let channel = self.open(self.routes.get(endpoint).map_or(endpoint, String::as_str))?;
+        let channel = self.open(self.address(endpoint))?;
         channels.insert(endpoint.to_owned(), channel.clone());
         Ok(channel)
     }
 
     fn open(&self, address: &str) -> Result<Channel, Status> {
-        let unusable = |error: &dyn std::fmt::Display| {
-            Status::unavailable(format!("endpoint {address:?} can't be used: {error}"))
-        };
-        let endpoint = Endpoint::from_shared(address.to_owned()).map_err(|e| unusable(&e))?;
+        let unusable = |error: InvalidEndpoint| Status::unavailable(error.to_string());
+        let wrong =
+            |error: tonic::transport::Error| unusable(InvalidEndpoint::new(address, with_causes(&error)));
+        self.check_address(address).map_err(unusable)?;
+        let endpoint = Endpoint::from_shared(address.to_owned()).map_err(wrong)?;
         let endpoint = endpoint
             .connect_timeout(CONNECT_BOUND)
             .tcp_nodelay(true)
@@ -85,16 +88,40 @@ impl GrpcTransport {
             .keep_alive_timeout(KEEPALIVE_BOUND)
             .keep_alive_while_idle(true);
         match &self.tls {
-            Some(tls) if address.starts_with("https://") => {
-                Ok(endpoint.tls_config(tls.clone()).map_err(|e| unusable(&e))?.connect_lazy())
+            Some(tls) if is_secure(address) => {
+                Ok(endpoint.tls_config(tls.clone()).map_err(wrong)?.connect_lazy())
             }
             _ => Ok(endpoint.connect_lazy()),
         }
     }
+
+    fn check_address(&self, address: &str) -> Result<(), InvalidEndpoint> {
+        InvalidEndpoint::check(address)?;
+        match &self.tls {
+            None if is_secure(address) => {
+                Err(InvalidEndpoint::new(address, "https needs a transport that was made with TLS"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The address over which `endpoint` is reached.
+    fn address<'a>(&'a self, endpoint: &'a str) -> &'a str {
+        self.routes.get(endpoint).map_or(endpoint, String::as_str)
+    }
+}
+
+fn is_secure(address: &str) -> bool {
+    address.get(..8).is_some_and(|scheme| scheme.eq_ignore_ascii_case("https://"))
 }
 
 #[async_trait]
 impl Transport for GrpcTransport {
+    /// Refuses what is no address, and "https://" without TLS.
+    fn check(&self, endpoint: &str) -> Result<(), InvalidEndpoint> {
+        self.check_address(self.address(endpoint))
+    }
+
     async fn register(&self, endpoint: &str, request: v1::RegisterRequest) -> Result<CommandStream, Status> {
         Ok(Box::pin(self.client(endpoint)?.register(request).await?.into_inner()))
     }

@@ -5,6 +5,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 
 use crate::context::{OwnedContext, ReservedContext, WarmContext};
+use crate::status::StoppedPartition;
 use kafka_assigner_types::id::{Offset, TopicPartition};
 
 /// Any error of a handler; its text is logged and, for a failed preparation, shown to operators.
@@ -104,5 +105,23 @@ pub trait PartitionHandler: Send + Sync + 'static {
     fn is_stuck(&self, bound: Duration) -> bool {
         let _ = bound;
         false
+    }
+
+    /// The partitions that are owned and stand, since a record can't be handled. Asked often, and shown in the
+    /// [status](crate::ConsumerStatus).
+    fn stopped(&self) -> Vec<StoppedPartition> {
+        Vec::new()
+    }
+
+    /// The reason for which this process is of no use any more; `None` = it is. Asked often. The consumer then gives all
+    /// partitions up and ends with [`ConsumerError::Fatal`](crate::ConsumerError::Fatal).
+    fn fatal(&self) -> Option<String> {
+        None
+    }
+
+    /// The most partitions that it can own at once; `None` (the default) = any number. A consumer whose `max_partitions` lets
+    /// it get more is refused at its start.
+    fn most_partitions(&self) -> Option<u32> {
+        None
     }
 }

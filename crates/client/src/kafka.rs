@@ -10,39 +10,72 @@
 //!  ───────────────── one reader, which fetches without a break ─────────────────►
 //! ```
 //!
-//! - One rdkafka client for each process, assigned by hand; never a subscription. Every partition has a queue of
-//!   its own, bounded in bytes: a partition whose records are not taken stops being fetched, and nothing else does.
+//! - One rdkafka client for each process reads, assigned by hand; never a subscription. A second one commits and asks. Every
+//!   partition has a queue of its own, bounded in bytes: a partition whose records are not taken stops being fetched, and
+//!   nothing else does.
 //! - The reader that warms a partition is the one that later processes it, so no fetch has to start at a switch.
 //! - Records of a partition are handled in order, one at a time; different partitions side by side, within
 //!   [`KafkaOptions::concurrency`].
 //! - The start is where the old owner stopped in the stricter modes (`exclusive`, `routed`), and what the group has
 //!   committed in `overlap`.
 //! - Only what was processed is committed, with the epoch and the topic's id beside it: at least once. The claim is asked
-//!   before each record and before each commit. An offset that was committed, or [restored](Restored), for a topic with
+//!   before each record and before each commit. An offset that was committed, or [opened](OpenedState), for a topic with
 //!   another id does not count: that topic was deleted, and this one created under its name.
+//!
+//! # TLS, SASL and zstd
+//!
+//! librdkafka is built with a C compiler alone, so without TLS, SASL/SCRAM, OAUTHBEARER (all three need OpenSSL), Kerberos
+//! (libsasl2) and zstd. Add rdkafka in the same version to your own manifest, with what you need; cargo then builds one
+//! librdkafka with all of it:
+//!
+//! ```toml
+//! rdkafka = { version = "0.39", features = ["ssl", "zstd"] } # "gssapi" for Kerberos
+//! ```
+//!
+//! [`KafkaOptions::settings`] then take `security.protocol` and the like, also for [`FencedProducers`], and
+//! [`KafkaOptions::tokens`] fetches tokens for OAUTHBEARER.
 
 mod blocking;
 mod client;
 mod commit_note;
+mod commit_thread;
 mod commits;
 mod cursor;
+mod dead_letters;
 mod error;
 mod events;
-mod handler;
+mod log_positions;
 mod lookup;
 mod options;
+mod ownership;
+mod partition;
 mod processing;
 mod producers;
 mod reader;
 mod record;
 mod runner;
+mod runner_handle;
+mod runner_parts;
+mod runner_watch;
+mod snapshots;
+mod state_reads;
+mod token_source;
 
 pub use error::KafkaRunnerError;
-pub use handler::{RecordHandler, Restored};
+/// The trait that a user implements to handle records, and what comes with it.
+pub use kafka_assigner_handler::{
+    BatchEnd, Closing, ErrorPolicy, FileSnapshots, Gap, GapRule, OpenedState, OrUnchanged, Ownership,
+    PartitionContext, Preparation, PreparationProgress, Record, RecordError, RecordHandler, RecordHeader,
+    RecordHeaders, RecordTime, Remedy, Sharded, ShardedState, SnapshotStore, StartPosition, StartPositions,
+    StateAfter, StateSnapshot,
+};
 pub use options::KafkaOptions;
 pub use producers::{FencedProducers, WriteError};
-/// The record type and everything else of the Kafka client.
+/// Everything of the Kafka client.
 pub use rdkafka;
-pub use rdkafka::Message;
-pub use record::Record;
+pub use rdkafka::client::OAuthToken;
 pub use runner::KafkaRunner;
+pub use runner_handle::RunnerHandle;
+pub use runner_watch::RecordCounts;
+pub use state_reads::StateReadError;
+pub use token_source::TokenSource;

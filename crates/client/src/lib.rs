@@ -25,9 +25,10 @@
 //!
 //! - [`session`] and [`roles`] decide: pure machines that take events and the time in and give actions out. They
 //!   know neither clock nor network, and are where to start reading.
-//! - [`Consumer`] carries it out: one task that owns both machines, calls the [`PartitionHandler`] and talks to the
-//!   service through a [`Transport`]; [`session_io`] is what a router's task shares with it. With a seed, on a current-thread
-//!   runtime with a paused clock and an in-process transport, a run repeats exactly.
+//! - [`Consumer`] carries it out: one task, on a thread of its own, that owns both machines, calls the [`PartitionHandler`] on
+//!   the caller's runtime and talks to the service through a [`Transport`]; [`session_io`] is what a router's task shares with
+//!   it. [In place](Consumer::run_in_place), with a seed, on a current-thread runtime with a paused clock and an in-process
+//!   transport, a run repeats exactly.
 //! - With the feature `kafka`, [`kafka`] reads the records: implement [`kafka::RecordHandler`] in place of driving
 //!   Kafka yourself.
 //!
@@ -44,6 +45,7 @@
 //! and the span of a claim.
 
 mod backoff;
+mod causes;
 mod claim;
 mod clock;
 mod consumer;
@@ -52,10 +54,12 @@ mod driver;
 mod gate;
 mod grpc;
 mod handler;
+mod invalid_endpoint;
 #[cfg(feature = "kafka")]
 pub mod kafka;
 mod named_partition;
 mod options;
+mod own_thread;
 pub mod prelude;
 mod record_gate;
 pub mod roles;
@@ -75,6 +79,7 @@ pub use context::{OwnedContext, ReservedContext, WarmContext};
 pub use gate::{Permit, Refusal};
 pub use grpc::GrpcTransport;
 pub use handler::{HandlerError, PartitionHandler, Spoiled};
+pub use invalid_endpoint::InvalidEndpoint;
 /// The proto that [`Transport`] speaks.
 pub use kafka_assigner_proto as proto;
 /// The identities that handlers and records carry.
@@ -87,7 +92,7 @@ pub use kafka_assigner_types::name::{InvalidName, TopicName};
 pub use kafka_assigner_types::topic_id::TopicId;
 pub use options::{ConsumerOptions, OnStop, OptionsError};
 pub use record_gate::RecordPermit;
-pub use status::{ConsumerHandle, ConsumerStatus, ConsumerStopped, SessionStatus};
+pub use status::{ConsumerHandle, ConsumerStatus, ConsumerStopped, SessionStatus, StoppedPartition};
 pub use stopped::{ConsumerError, Stopped};
 pub use suspensions::Suspensions;
 pub use tonic::transport::ClientTlsConfig;

@@ -9,6 +9,8 @@ use kafka_assigner_types::moment::millis;
 use kafka_assigner_proto::{DEFAULT_GROUP, PROTOCOL_VERSION, v1};
 use kafka_assigner_types::name::{GroupName, InvalidName, MemberName, TopicName};
 
+use crate::invalid_endpoint::InvalidEndpoint;
+
 /// The capabilities of this version beyond the smallest client.
 const CAPABILITIES: [v1::Capability; 6] = [
     v1::Capability::Snapshot,
@@ -103,6 +105,9 @@ pub enum OptionsError {
     /// There is nobody to call.
     #[error("no endpoint given")]
     NoEndpoint,
+    /// An address of an instance is none, or can't be called.
+    #[error(transparent)]
+    Instance(#[from] InvalidEndpoint),
     /// A name breaks the rule for names.
     #[error(transparent)]
     Name(#[from] InvalidName),
@@ -155,6 +160,7 @@ impl ConsumerOptions {
         if self.endpoints.is_empty() {
             return Err(OptionsError::NoEndpoint);
         }
+        self.endpoints.iter().try_for_each(|endpoint| InvalidEndpoint::check(endpoint))?;
         GroupName::new(&self.group)?;
         MemberName::new(&self.name)?;
         self.topics.iter().try_for_each(|topic| TopicName::new(topic).map(drop))?;
@@ -243,6 +249,8 @@ mod tests {
             let error = options.validate();
             assert!(matches!(&error, Err(OptionsError::Name(name)) if name.kind == kind), "{error:?}");
         }
+        let no_address = ConsumerOptions { endpoints: vec!["kafka-assigner:7420".into()], ..valid() };
+        assert!(matches!(no_address.validate(), Err(OptionsError::Instance(_))));
         let capacity = ConsumerOptions { capacity: Some(0.0), ..valid() };
         assert_eq!(capacity.validate(), Err(OptionsError::Capacity(0.0)));
         let endpoint = ConsumerOptions { endpoint: "e".repeat(201), ..valid() };

@@ -7,7 +7,10 @@ pub use async_trait::async_trait;
 pub use tokio_util::sync::CancellationToken;
 
 #[cfg(feature = "kafka")]
-pub use crate::kafka::{KafkaOptions, KafkaRunner, Message, Record, RecordHandler, Restored};
+pub use crate::kafka::{
+    ErrorPolicy, KafkaOptions, KafkaRunner, OpenedState, OrUnchanged, PartitionContext, Preparation, Record,
+    RecordError, RecordHandler, Remedy, StateSnapshot,
+};
 pub use crate::{
     Consumer, ConsumerOptions, Epoch, HandlerError, Offset, OnStop, OwnedContext, PartitionHandler,
     TopicPartition, stop,

@@ -13,6 +13,8 @@
 //! Decisions that are easy to get wrong:
 //!
 //! - A broken stream ends nothing. Only the service's word, or another cluster id, ends a session.
+//! - Once there was a session, a refusal counts only with the service's own error details: a proxy without a backend answers
+//!   with the same codes. It is a broken stream then. A first Register believes any refusal: the address may be wrong.
 //! - A first Register without a definite answer may have taken effect, so it is repeated under a *new*
 //!   incarnation; the old one's lease runs out by itself.
 //! - The claim counts from the sending of what was confirmed. A reconnect is followed by a heartbeat at once and
@@ -22,6 +24,8 @@
 //!   The digest alone is believed once in a while only, so that a fault in it can't make streams go round for ever.
 //! - A stream is moved away from an instance without its store only to one that has confirmed the session, so that in an
 //!   outage of the store for all of them nobody moves.
+//! - A client goes to any other instance at random, and keeps a stream that is told to go for a random time: all clients of
+//!   an instance that stops are told at once.
 //! - An instance that sees a stream end can't tell a death from a reconnect. So a client that lives says so: a heartbeat at
 //!   once, elsewhere first, and at least one each second until it has had another stream for 3 s.
 //! - Superseded means that another process runs under the same name. Registering again would take the name back
@@ -47,7 +51,7 @@ pub use api::{Ending, Event, Loss, OpenStream, SendHeartbeat, SessionAction, Ses
 pub use claim_clock::ClaimTerm;
 pub use dialect::{ConsumerDialect, Dialect, Heard, MessageBody};
 pub use machine::Session;
-pub(crate) use refusal::is_refusal;
+pub(crate) use refusal::is_definite;
 pub use stream::GHOST_BOUND;
 pub use told::ToldItems;
 

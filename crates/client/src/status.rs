@@ -1,6 +1,6 @@
 //! The status of a consumer.
 
-use kafka_assigner_types::id::Incarnation;
+use kafka_assigner_types::id::{Epoch, Incarnation, Offset, TopicPartition};
 use kafka_assigner_types::kv::LeaseId;
 use tokio::sync::watch;
 
@@ -14,8 +14,25 @@ pub struct ConsumerStatus {
     pub session: Option<SessionStatus>,
     /// The number of partitions in each state.
     pub partitions: RoleCounts,
+    /// The partitions that are owned and stand, in their order.
+    pub stopped: Vec<StoppedPartition>,
     /// The number of sessions lost so far.
     pub sessions_lost: u64,
+    /// The error of the last call to an instance, with its causes; `None` = an instance has answered since, or none failed.
+    pub last_error: Option<String>,
+}
+
+/// A partition that is owned and stands before a record that can't be handled.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StoppedPartition {
+    /// The partition.
+    pub partition: TopicPartition,
+    /// The epoch under which it stands; 0 = its state can't be built, so that it does not begin.
+    pub epoch: Epoch,
+    /// The offset of the record.
+    pub offset: Offset,
+    /// The reason, for people.
+    pub reason: String,
 }
 
 /// An open session.

@@ -24,6 +24,23 @@ pub enum ConsumerError {
         /// The service's words.
         message: String,
     },
+    /// The handler said that this process is of no use any more.
+    #[error("fatal: {0}")]
+    Fatal(String),
+    /// The options let the consumer get more partitions than its handler can own: those beyond would never begin. Nothing has
+    /// begun.
+    #[error(
+        "max_partitions = {max_partitions} is refused: it must be at least 1 and at most {most}, which its handler can own"
+    )]
+    PartitionLimit {
+        /// The option; 0 = no limit.
+        max_partitions: u32,
+        /// The most that the handler can own.
+        most: u32,
+    },
+    /// The thread of the session could not be started, so nothing has begun.
+    #[error("the thread of the session can't be started: {0}")]
+    Thread(String),
     /// Handlers did not finish within `close_timeout` and were aborted; the service was told nothing about these
     /// partitions, which others get when the session is over.
     #[error("{partitions} partitions were not given up in time")]

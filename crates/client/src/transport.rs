@@ -7,6 +7,8 @@ use futures::Stream;
 use kafka_assigner_proto::v1;
 use tonic::Status;
 
+use crate::invalid_endpoint::InvalidEndpoint;
+
 /// The commands of one Register.
 pub type CommandStream = Pin<Box<dyn Stream<Item = Result<v1::AssignmentCommand, Status>> + Send>>;
 
@@ -36,6 +38,16 @@ pub enum Acks {
 /// is not a refusal (`UNAVAILABLE`, `UNKNOWN`, …); its outcome counts as unknown.
 #[async_trait]
 pub trait Transport: Send + Sync + 'static {
+    /// Checks that an endpoint of the options can be called, without calling it. By default each can.
+    ///
+    /// # Errors
+    ///
+    /// It never can.
+    fn check(&self, endpoint: &str) -> Result<(), InvalidEndpoint> {
+        let _ = endpoint;
+        Ok(())
+    }
+
     /// Opens a session or attaches to one. Dropping the stream detaches.
     ///
     /// # Errors

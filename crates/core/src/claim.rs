@@ -113,16 +113,26 @@ pub fn end_of(
     let is_late = |left: &Remaining| *left == Remaining::Gone || !memory.is_asked_early(owner.lease);
     match leases.remaining(owner.lease).filter(is_late).or_else(is_known_gone) {
         None => ClaimEnd::Unasked,
-        Some(Remaining::Gone) if wait_out_revocations => revoked(owner, memory, now),
-        Some(Remaining::Gone) => ClaimEnd::Over,
-        Some(Remaining::Left(left)) => after(left.saturating_sub(margin(owner))),
+        Some(Remaining::Gone) => gone((assignment, owner), wait_out_revocations, memory, now),
+        Some(Remaining::Left(left)) => after(left.saturating_sub(margin(owner)) + grace(assignment)),
     }
 }
 
-/// A lease that vanished may have been revoked from outside a moment after it was kept alive.
-fn revoked(owner: &Owner, memory: &Memory, now: Moment) -> ClaimEnd {
+/// A lease that vanished may have been revoked from outside a moment after it was kept alive, and an owner that has not
+/// confirmed a stricter mode may act by the grace of the one before.
+fn gone(
+    (assignment, owner): (&Assignment, &Owner),
+    wait_out_revocations: bool,
+    memory: &Memory,
+    now: Moment,
+) -> ClaimEnd {
     let seen = memory.lease_gone_since(owner.lease).unwrap_or(now);
-    after((seen + span(ttl(owner))).since(now))
+    let revoked = if wait_out_revocations { span(ttl(owner)) } else { Duration::ZERO };
+    after((seen + revoked.max(grace(assignment))).since(now))
+}
+
+const fn grace(assignment: &Assignment) -> Duration {
+    Duration::from_millis(assignment.outlived_grace_ms)
 }
 
 const fn after(left: Duration) -> ClaimEnd {

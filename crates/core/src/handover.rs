@@ -50,22 +50,25 @@ fn outlived_grace_ms(state: &GroupState, at: &TopicPartition) -> u64 {
     let owner = state.assignment(at).filter(|before| !before.mode.is_strict());
     let owner = owner.and_then(|before| before.owner.as_ref());
     let leaving = state.handoff_of(at).and_then(|handoff| handoff.old_owner.as_ref());
-    let is_silent = |owner: &&Owner| {
-        let member = owner.member();
-        state.presence(&member).is_over() && !state.has_left(&member)
-    };
-    let graces = owner.into_iter().chain(leaving).filter(is_silent).map(|owner| owner.outage_grace_ms);
-    graces.max().unwrap_or_default()
+    let silent = owner.into_iter().chain(leaving).filter(|owner| is_silent(state, owner));
+    silent.map(|owner| owner.outage_grace_ms).max().unwrap_or_default()
 }
 
-/// The end of a handoff. The grace of an old owner that has never let go, and never will, is noted where it worked.
+/// True if the session of `owner` has ended without its word.
+fn is_silent(state: &GroupState, owner: &Owner) -> bool {
+    let member = owner.member();
+    state.presence(&member).is_over() && !state.has_left(&member)
+}
+
+/// The end of a handoff. Where its old owner has never let go, and never will, its grace is noted; the assignment is
+/// written in any case, so that it is younger than an operator's word about those who had stopped by then.
 pub(crate) fn clear<'a>(state: &'a GroupState, handoff: &Handoff) -> Draft<'a> {
-    let worked_on = handoff.unit.iter().filter(|_| handoff.old_owner.is_some());
-    let note = |draft: Draft<'a>, at: &TopicPartition| {
-        let Some(before) = state.assignment(at) else { return draft };
-        let after = before.clone().outliving(outlived_grace_ms(state, at));
-        if after == *before { draft } else { draft.assign(at, &after) }
+    let is_silent = handoff.old_owner.as_ref().is_some_and(|owner| is_silent(state, owner));
+    let note = |draft: Draft<'a>, at: &TopicPartition| match state.assignment(at) {
+        Some(before) => draft.assign(at, &before.clone().outliving(outlived_grace_ms(state, at))),
+        None => draft,
     };
+    let worked_on = handoff.unit.iter().filter(|_| is_silent);
     worked_on.fold(Draft::on(state), note).clear(handoff)
 }
 

@@ -54,14 +54,36 @@ use kafka_assigner_types::kv::LeaseId;
 use kafka_assigner_types::moment::{Moment, WallMillis};
 
 /// How long after a failed write everything is looked at again: short against every deadline, long against a
-/// store's answer.
+/// store's answer. It doubles while the store carries nothing out.
 const RETRY: Duration = Duration::from_millis(200);
+
+/// The longest such wait while the store gives no answer: one that is back is used within 5 s.
+const LONGEST_WITHOUT_ANSWER: Duration = Duration::from_secs(2);
+
+/// The longest such wait while the store refuses: out of space, say. Somebody has to act first, and a plan each 200 ms for
+/// every group would only add to its troubles.
+const LONGEST_REFUSED: Duration = Duration::from_secs(30);
 
 /// The leader of one group.
 #[derive(Debug, Clone)]
 pub struct Leader {
     memory: Memory,
     agenda: Agenda,
+    /// The passes in a row of which the store carried something out not, or not for certain.
+    failures: u32,
+}
+
+/// The outcome of the writes of a pass: the worst of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum PassOutcome {
+    /// All were applied, or there were none.
+    Applied,
+    /// Somebody else changed what one was decided on.
+    Outdated,
+    /// Nobody knows: the store can't be reached, or its answer was lost.
+    Unanswered,
+    /// The store refuses one, and would refuse it again.
+    Refused,
 }
 
 /// The input of a step besides the state and the store's answers.
@@ -133,7 +155,7 @@ impl Leader {
     /// A leader that remembers `memory`.
     #[must_use]
     pub fn with(memory: Memory, now: Moment) -> Self {
-        Self { memory, agenda: Agenda::new(now) }
+        Self { memory, agenda: Agenda::new(now), failures: 0 }
     }
 
     /// The leader's memory.
@@ -184,17 +206,31 @@ impl Leader {
         }
     }
 
-    /// Takes in what became of the writes of `pass`: whether all of them were applied. Returns when to step if nothing
-    /// changes until then.
-    pub fn written(&mut self, pass: &Pass, were_all_applied: bool, now: Moment) -> Moment {
-        if !were_all_applied {
+    /// Takes in what became of the writes of `pass`. Returns when to step if nothing changes until then.
+    pub fn written(&mut self, pass: &Pass, outcome: PassOutcome, now: Moment) -> Moment {
+        if let Some(wait) = self.wait_after(outcome) {
             // Somebody else was first, or nobody knows: look at everything again once the view has moved on.
-            self.agenda.note_everything(now + RETRY);
+            self.agenda.note_everything(now + wait);
         }
         if pass.actions().any(|action| matches!(action.step, Step::Cancel { .. })) {
             self.agenda.note_cancelled(now);
         }
         self.agenda.wake()
+    }
+
+    /// The wait before everything is looked at again.
+    fn wait_after(&mut self, outcome: PassOutcome) -> Option<Duration> {
+        let longest = match outcome {
+            PassOutcome::Applied | PassOutcome::Outdated => {
+                self.failures = 0;
+                return (outcome == PassOutcome::Outdated).then_some(RETRY);
+            }
+            PassOutcome::Unanswered => LONGEST_WITHOUT_ANSWER,
+            PassOutcome::Refused => LONGEST_REFUSED,
+        };
+        let doubled = RETRY.saturating_mul(2_u32.saturating_pow(self.failures));
+        self.failures = self.failures.saturating_add(1);
+        Some(doubled.min(longest))
     }
 
     /// Takes in that `action` of a pass was applied, whatever the view has shown of that so far.

@@ -14,7 +14,9 @@ mod router;
 mod topic;
 
 use bytes::Bytes;
+use kafka_assigner_types::claim::LONGEST_OUTAGE_GRACE;
 use kafka_assigner_types::id::Offset;
+use kafka_assigner_types::moment::millis;
 use serde::de::{DeserializeOwned, Error as _};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -70,6 +72,11 @@ pub fn decode<T: DeserializeOwned>(value: &[u8]) -> Result<T, Unreadable> {
 
 /// Reads an offset; `None` where it is negative, which is no place in a log: older versions recorded whatever a client
 /// said.
+/// The outage grace of a record that does not tell it: the longest that a client of any version has.
+fn longest_outage_grace_ms() -> u64 {
+    millis(LONGEST_OUTAGE_GRACE)
+}
+
 fn offset_in_log<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Offset>, D::Error> {
     let number = Option::<i64>::deserialize(deserializer)?;
     Ok(number.and_then(|number| Offset::new(number).ok()))

@@ -254,7 +254,9 @@ pub fn marked_for(state: &GroupState, member: &Member, comes_back: bool) -> Opti
     let (rejoin_grace_ms, waits_out) =
         state.configured(|config| (config.rejoin_grace_ms, config.wait_out_revocations));
     let grace_ms = if comes_back { rejoin_grace_ms } else { 0 };
-    (comes_back || waits_out).then(|| Duration::from_millis(registration.ttl_ms.max(grace_ms)))
+    // Its successor in a stricter mode would wait for what it might do while it hears that the store can't be reached.
+    let may_go_on = registration.outage_grace_ms > 0 && state.owns_something(member);
+    (comes_back || waits_out || may_go_on).then(|| Duration::from_millis(registration.ttl_ms.max(grace_ms)))
 }
 
 /// The write that begins to end a session by force; `None` where it is over or ending already.

@@ -19,7 +19,7 @@ use crate::action::Action;
 use crate::advance::advance;
 use crate::claim::{self, Leases, Remaining};
 use crate::key::{DEFAULT_PREFIX, Key, Layout};
-use crate::leader::{Leader, LeaderContext, Pass, StepInputs};
+use crate::leader::{Leader, LeaderContext, Pass, PassOutcome, StepInputs};
 use crate::lint::lint;
 use crate::plan::{Plan, WhatIf};
 use crate::record::{ClusterRecord, GroupConfig, LeaderRecord, Phase, Source, Topic, decode, encode};
@@ -277,7 +277,7 @@ impl TestGroup {
             let rests = applied.is_empty();
             let moment = self.moment;
             done.extend(applied.into_iter().map(|action| (moment, action)));
-            let wake = self.leader.written(&pass, true, self.moment);
+            let wake = self.leader.written(&pass, PassOutcome::Applied, self.moment);
             if rests && wake >= end {
                 self.later(end.since(self.moment));
                 return done;
@@ -302,7 +302,9 @@ impl TestGroup {
         let wanted = actions.len();
         let applied = self.carry_out(actions);
         applied.iter().for_each(|action| self.leader.note_applied(action, self.moment));
-        self.leader.written(&pass, applied.len() == wanted, self.moment);
+        let is_whole = applied.len() == wanted;
+        let outcome = if is_whole { PassOutcome::Applied } else { PassOutcome::Outdated };
+        self.leader.written(&pass, outcome, self.moment);
         (applied, pass)
     }
 

@@ -1,5 +1,7 @@
 //! The group's topics against what Kafka says of them.
 
+mod doubts;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
@@ -12,6 +14,8 @@ use kafka_assigner_types::id::TopicPartition;
 use kafka_assigner_types::moment::Moment;
 use kafka_assigner_types::name::TopicName;
 use kafka_assigner_types::topic_id::TopicId;
+
+pub use doubts::{Doubts, SOONER_LOOKS};
 
 /// The number of times in a row, each half a refresh after the one before, that Kafka must deny a topic before it counts as
 /// deleted: brokers that start up or fail over deny topics for a moment, and a topic wrongly given up costs every owner its
@@ -114,6 +118,11 @@ fn follow_one(
     Some(write)
 }
 
+/// True if the record of a topic of Kafka waits for the partitions of the topic that has taken its place.
+fn is_emptied(entry: &Entry<Topic>) -> bool {
+    is_from_kafka(entry) && entry.last_good().is_some_and(|topic| topic.partitions == 0)
+}
+
 /// True if nothing is left of an earlier topic of that name that its owners might go on with: in the stricter modes they
 /// are granted anew by the record's revision, in `overlap` the assignments have to be gone first.
 fn is_forgotten(state: &GroupState, name: &TopicName) -> bool {
@@ -171,6 +180,13 @@ impl Denials {
         self.of.insert(name.clone(), Denied { other, times, last: now });
     }
 
+    /// True if it is not clear yet what became of a topic that came from Kafka: it was denied, or told with another id, and
+    /// not often enough; or its record has no partitions yet.
+    fn is_in_doubt(&self, state: &GroupState, name: &TopicName) -> bool {
+        let is_open = |entry: &Entry<Topic>| self.of.contains_key(name) || is_emptied(entry);
+        state.topics().get(name).is_some_and(|entry| is_from_kafka(entry) && is_open(entry))
+    }
+
     fn is_gone(&self, name: &TopicName) -> bool {
         self.of
             .get(name)
@@ -192,11 +208,11 @@ mod tests {
         Layout::new(DEFAULT_PREFIX, "g".parse().unwrap())
     }
 
-    fn with(partitions: u32, source: Source) -> GroupState {
+    pub(super) fn with(partitions: u32, source: Source) -> GroupState {
         with_topic(&Topic::new(partitions, source))
     }
 
-    fn with_topic(known: &Topic) -> GroupState {
+    pub(super) fn with_topic(known: &Topic) -> GroupState {
         let layout = layout();
         let record = Record {
             key: layout.encode(&Key::Topic(topic("t"))),
@@ -210,7 +226,7 @@ mod tests {
         state
     }
 
-    fn says(partitions: Option<u32>) -> Found {
+    pub(super) fn says(partitions: Option<u32>) -> Found {
         Found::from([(topic("t"), partitions.map(TopicLook::new))])
     }
 
@@ -256,7 +272,7 @@ mod tests {
         );
     }
 
-    fn says_id(partitions: u32, id: Option<u8>) -> Found {
+    pub(super) fn says_id(partitions: u32, id: Option<u8>) -> Found {
         let id = id.and_then(|byte| TopicId::new([byte; 16]));
         Found::from([(topic("t"), Some(TopicLook { partitions, id }))])
     }
@@ -282,7 +298,7 @@ mod tests {
     }
 
     /// A topic of four partitions whose id is known to be 7 of each byte.
-    fn known() -> GroupState {
+    pub(super) fn known() -> GroupState {
         with_topic(&written(&with(4, Source::Kafka), &says_id(4, Some(7))))
     }
 

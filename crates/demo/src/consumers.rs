@@ -6,15 +6,12 @@ use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use async_trait::async_trait;
 use kafka_assigner_audit::{FinalState, Handled, KeyState, Micros};
 use kafka_assigner_client::kafka::{
-    KafkaOptions, KafkaRunner, KafkaRunnerError, Message as _, Record, RecordHandler, Restored,
+    Closing, KafkaOptions, KafkaRunner, KafkaRunnerError, OpenedState, PartitionContext, Preparation, Record,
+    RecordError, RecordHandler, StateSnapshot,
 };
-use kafka_assigner_client::{
-    Consumer, ConsumerOptions, Epoch, HandlerError, Offset, OwnedContext, PartitionHandler, TopicPartition,
-    WarmContext,
-};
+use kafka_assigner_client::{Consumer, ConsumerOptions, Epoch, Offset, OwnedContext, TopicPartition};
 use kafka_assigner_types::mode::Mode;
 use kafka_assigner_types::moment::micros;
 use kafka_assigner_writer::{Log, LogError, Witness, Writer, run_writer};
@@ -57,7 +54,7 @@ struct PartitionState {
 impl PartitionState {
     fn fold(&mut self, record: &Record) {
         let key = record.key().and_then(|key| std::str::from_utf8(key).ok()).unwrap_or_default();
-        if let Some(id) = record.payload().and_then(id_of) {
+        if let Some(id) = record.value().and_then(id_of) {
             self.keys.entry(key.to_owned()).or_default().fold(id);
         }
     }
@@ -68,8 +65,8 @@ impl Book {
         Arc::new(Self { process, handled: Mutex::default(), shelf: Mutex::default() })
     }
 
-    fn note(&self, context: &OwnedContext, epoch: Epoch, offset: Offset, id: u64) {
-        let (slot, process, at) = (context.partition().clone(), self.process.clone(), now_micros());
+    fn note(&self, partition: &TopicPartition, epoch: Epoch, offset: Offset, id: u64) {
+        let (slot, process, at) = (partition.clone(), self.process.clone(), now_micros());
         lock(&self.handled).push(Handled { slot, offset, id, epoch, process, at });
     }
 
@@ -115,69 +112,58 @@ pub(crate) fn now_micros() -> Micros {
 /// Counts records by key, and writes down each that it handles.
 struct CountingHandler(Arc<Book>);
 
-#[async_trait]
-impl PartitionHandler for CountingHandler {
-    async fn warm(&self, context: &WarmContext) -> Result<(), HandlerError> {
-        warm_up::load(context).await;
-        Ok(())
-    }
-
-    async fn assigned(&self, context: &OwnedContext) -> Result<(), HandlerError> {
-        if let Some(held) = lock(&self.0.shelf).get(context.partition()) {
-            lock(held).epoch = context.epoch();
-        }
-        Ok(())
-    }
-
-    async fn release(&self, partition: &TopicPartition) -> Result<(), HandlerError> {
-        lock(&self.0.shelf).remove(partition);
-        Ok(())
-    }
-
-    async fn lost(&self, context: &OwnedContext) {
-        lock(&self.0.shelf).remove(context.partition());
-    }
-}
-
-#[async_trait]
 impl RecordHandler for CountingHandler {
     type State = SharedState;
 
-    async fn restore(&self, partition: &TopicPartition) -> Result<Restored<SharedState>, HandlerError> {
+    async fn open(
+        &self,
+        preparation: &Preparation,
+        _: Option<StateSnapshot>,
+    ) -> Result<OpenedState<SharedState>, RecordError> {
+        warm_up::load(&preparation.partition, preparation.current_owner.as_deref()).await;
         let state = SharedState::default();
-        lock(&self.0.shelf).insert(partition.clone(), Arc::clone(&state));
-        Ok(Restored { state, next_offset: Some(Offset::ZERO), topic_id: None })
+        lock(&self.0.shelf).insert(preparation.partition.clone(), Arc::clone(&state));
+        Ok(OpenedState::empty(state))
     }
 
-    fn catch_up(
+    async fn catch_up(
         &self,
         _: &TopicPartition,
         state: &mut SharedState,
         record: &Record,
-    ) -> Result<(), HandlerError> {
+    ) -> Result<(), RecordError> {
         lock(state).fold(record);
+        Ok(())
+    }
+
+    async fn begin(&self, context: &PartitionContext, state: &mut SharedState) -> Result<(), RecordError> {
+        lock(state).epoch = context.epoch();
         Ok(())
     }
 
     async fn process(
         &self,
-        context: &OwnedContext,
+        context: &PartitionContext,
         state: &mut SharedState,
         record: &Record,
-    ) -> Result<(), HandlerError> {
+    ) -> Result<(), RecordError> {
         let epoch = context.epoch();
         let mut held = lock(state);
         held.epoch = epoch;
         held.fold(record);
-        let id = record.payload().and_then(id_of).unwrap_or(u64::MAX);
-        self.0.note(context, epoch, Offset::new(record.offset())?, id);
+        let id = record.value().and_then(id_of).unwrap_or(u64::MAX);
+        self.0.note(context.partition(), epoch, record.offset(), id);
         Ok(())
+    }
+
+    async fn close(&self, partition: &TopicPartition, _: Closing, _: Option<SharedState>) {
+        lock(&self.0.shelf).remove(partition);
     }
 }
 
 impl Witness for Book {
     fn executed(&self, context: &OwnedContext, epoch: Epoch, offset: Offset, id: u64) -> io::Result<()> {
-        self.note(context, epoch, offset, id);
+        self.note(context.partition(), epoch, offset, id);
         Ok(())
     }
 }

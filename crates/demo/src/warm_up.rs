@@ -18,21 +18,13 @@ const STAGGER: Duration = Duration::from_millis(150);
 /// Partitions whose loading times differ; the next one begins again with the shortest.
 const STAGGERED: u32 = 8;
 
-/// Waits for the loading time of the partition, or until the warm-up is cancelled. Returns at once for a partition that
-/// nobody processes meanwhile: after a crash the measured gap is the wait for the session's end alone.
+/// Waits for the loading time of the partition. Returns at once for one that nobody processes meanwhile: after a crash the
+/// measured gap is the wait for the session's end alone.
 ///
 /// Cancel safe.
-pub(crate) async fn load(context: &WarmContext) {
-    if context.current_owner().is_none() {
-        return;
-    }
-    let position = context.partition().partition % STAGGERED;
-    tokio::select! {
-        biased;
-        // The partition does not come.
-        () = context.cancelled() => {}
-        // The state is loaded.
-        () = sleep(LOADING + STAGGER * position) => {}
+pub(crate) async fn load(partition: &TopicPartition, current_owner: Option<&str>) {
+    if current_owner.is_some() {
+        sleep(LOADING + STAGGER * (partition.partition % STAGGERED)).await;
     }
 }
 
@@ -43,7 +35,13 @@ pub(crate) struct SlowWarmUp<H>(pub(crate) H);
 #[async_trait]
 impl<H: PartitionHandler> PartitionHandler for SlowWarmUp<H> {
     async fn warm(&self, context: &WarmContext) -> Result<(), HandlerError> {
-        load(context).await;
+        tokio::select! {
+            biased;
+            // The partition does not come.
+            () = context.cancelled() => {}
+            // The state is loaded.
+            () = load(context.partition(), context.current_owner()) => {}
+        }
         self.0.warm(context).await
     }
 
@@ -65,5 +63,13 @@ impl<H: PartitionHandler> PartitionHandler for SlowWarmUp<H> {
 
     async fn lost(&self, context: &OwnedContext) {
         self.0.lost(context).await;
+    }
+
+    fn is_stuck(&self, bound: Duration) -> bool {
+        self.0.is_stuck(bound)
+    }
+
+    fn most_partitions(&self) -> Option<u32> {
+        self.0.most_partitions()
     }
 }

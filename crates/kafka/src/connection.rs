@@ -1,5 +1,6 @@
 //! A conversation with one broker.
 
+mod link;
 mod login;
 mod stream;
 
@@ -15,6 +16,7 @@ use crate::messages::{ApiVersionsRequest, ApiVersionsResponse, MetadataRequest};
 use crate::options::{Login, Options};
 use crate::tls::{TlsFileError, TlsSource};
 use crate::wire::{ApiRequest, VersionRange, read_answer, request_frame};
+pub use link::BrokerLink;
 use stream::BrokerStream;
 
 /// The error of a broker that does not know the version of a request.
@@ -103,15 +105,15 @@ impl BrokerConnection {
         Ok((self.ask(request, version, deadline).await?, version))
     }
 
+    /// The same connection for several requests at once. Must be called within a tokio runtime, on which it then has
+    /// two tasks.
+    #[must_use]
+    pub fn into_link(self) -> BrokerLink {
+        BrokerLink::of(self)
+    }
+
     fn version<R: ApiRequest>(&self) -> Result<i16, Error> {
-        let ours = VersionRange::new(R::OLDEST, R::VERSIONS.last);
-        let theirs = self.versions.get(&R::KEY);
-        let (broker, asked) = (self.broker().clone(), R::NAME);
-        match theirs {
-            Some(theirs) if theirs.last < ours.first => Err(Error::TooOld { broker, asked, theirs: *theirs }),
-            Some(theirs) => ours.newest_common(*theirs).ok_or(Error::NotOffered { broker, asked, ours }),
-            None => Err(Error::NotOffered { broker, asked, ours }),
-        }
+        newest_version::<R>(&self.versions, self.broker())
     }
 
     async fn ask<R: ApiRequest>(
@@ -170,6 +172,20 @@ impl BrokerConnection {
             ranges.map(|api| (api.api_key, VersionRange::new(api.min_version, api.max_version))).collect();
         // The API that tells the age of a broker best, whatever is asked of it later.
         self.version::<MetadataRequest>().map(drop)
+    }
+}
+
+/// The newest version of a request that both sides know.
+fn newest_version<R: ApiRequest>(
+    theirs: &BTreeMap<i16, VersionRange>,
+    broker: &BrokerAddress,
+) -> Result<i16, Error> {
+    let ours = VersionRange::new(R::OLDEST, R::VERSIONS.last);
+    let (broker, asked) = (broker.clone(), R::NAME);
+    match theirs.get(&R::KEY) {
+        Some(theirs) if theirs.last < ours.first => Err(Error::TooOld { broker, asked, theirs: *theirs }),
+        Some(theirs) => ours.newest_common(*theirs).ok_or(Error::NotOffered { broker, asked, ours }),
+        None => Err(Error::NotOffered { broker, asked, ours }),
     }
 }
 

@@ -5,6 +5,7 @@ use tokio::net::TcpListener;
 
 use super::*;
 use crate::options::{Mechanism, PasswordOrigin};
+use crate::sasl::{TokenFuture, TokenProvider};
 use crate::testing::FakeBroker;
 
 fn options() -> Options {
@@ -182,6 +183,39 @@ async fn a_session_that_ends_soon_is_not_used_to_its_end() {
     tokio::time::pause();
     tokio::time::advance(Duration::from_millis(900)).await;
     assert!(!connection.is_logged_in());
+    assert!(!connection.into_link().is_usable(), "a pool opens another one, which logs in anew");
+}
+
+/// A provider that counts how often it is asked.
+#[derive(Default)]
+struct Tokens(std::sync::atomic::AtomicU32);
+
+impl TokenProvider for Tokens {
+    fn token(&self) -> TokenFuture<'_> {
+        let number = self.0.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        Box::pin(async move {
+            if number < 2 { Ok(format!("secret-{number}")) } else { Err(std::io::Error::other("no more")) }
+        })
+    }
+}
+
+#[tokio::test]
+async fn a_token_is_asked_for_at_every_login() {
+    let done: &[u8] = &[0; 16];
+    let why: &[u8] = &[0, 0, 0, 0, 0, 0, 0, 3, b'b', b'a', b'd', 0, 0, 0, 0, 0, 0, 0, 0];
+    let refused: &[u8] = &[0, 58, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+    let provider: Arc<dyn TokenProvider> = Arc::new(Tokens::default());
+    let password = PasswordOrigin::Provider(provider);
+    let login = Login { mechanism: Mechanism::OAuthBearer, user: String::new(), password };
+    let connector = Connector::new(&Options { login: Some(login), ..options() }).unwrap();
+    let good = scripted([TOO_NEW, WITH_LOGIN, &[0, 0, 0, 0, 0, 0], done]).await;
+    assert!(connector.open(&good).await.unwrap().is_logged_in());
+    let bad = scripted([TOO_NEW, WITH_LOGIN, &[0, 0, 0, 0, 0, 0], why, refused]).await;
+    let error = connector.open(&bad).await.unwrap_err();
+    let words = format!("{error} {error:?} {connector:?}");
+    assert!(words.contains("by OAUTHBEARER (bad)") && !words.contains("secret"), "{words}");
+    let error = connector.open(&scripted([TOO_NEW, WITH_LOGIN]).await).await.unwrap_err();
+    assert!(matches!(error, Error::Token { .. }), "{error}");
 }
 
 #[tokio::test]

@@ -168,6 +168,20 @@ pub enum Error {
         /// The cause.
         source: io::Error,
     },
+    /// The provider has no token.
+    #[error("there is no token to log in with")]
+    Token {
+        /// The cause, in the provider's words.
+        source: io::Error,
+    },
+    /// The broker could not be reached a moment ago, and is left alone for now.
+    #[error("{broker} could not be reached lately, and is tried again in {}", seconds(*.wait))]
+    Resting {
+        /// The broker.
+        broker: BrokerAddress,
+        /// The time until it is tried again.
+        wait: Duration,
+    },
     /// A file for TLS can't be used.
     #[error(transparent)]
     Files(#[from] TlsFileError),
@@ -197,6 +211,7 @@ impl Error {
             Self::Mechanism { .. }
                 | Self::Login { .. }
                 | Self::Password { .. }
+                | Self::Token { .. }
                 | Self::Files(_)
                 | Self::TooOld { .. }
         )
@@ -212,14 +227,16 @@ impl Error {
     pub const fn label(&self) -> &'static str {
         match self {
             Self::NoAnswer { .. } => "no_answer",
-            Self::Connect { .. } => "unreachable",
+            Self::Connect { .. } | Self::Resting { .. } => "unreachable",
             Self::Tls { .. } | Self::ServerName { .. } | Self::SpeaksTls { .. } | Self::Files(_) => "tls",
             Self::Closed { .. } | Self::Broken { .. } => "closed",
             Self::TooLong { .. } | Self::Malformed { .. } => "malformed",
             Self::TooOld { .. } | Self::NotOffered { .. } => "version",
-            Self::Mechanism { .. } | Self::Login { .. } | Self::Scram { .. } | Self::Password { .. } => {
-                "login"
-            }
+            Self::Mechanism { .. }
+            | Self::Login { .. }
+            | Self::Scram { .. }
+            | Self::Password { .. }
+            | Self::Token { .. } => "login",
             Self::Refused { .. } => "refused",
         }
     }

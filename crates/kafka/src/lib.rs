@@ -2,7 +2,9 @@
 //!
 //! ```text
 //!  cluster      topics by name, asked of one broker after the other
-//!  connection   one broker: deadlines, TLS, versions, login, one request at a time
+//!  pool         links to brokers, opened again after waits
+//!  connection   one broker: deadlines, TLS, versions, login, one request at a time; a link carries several
+//!  records      batches of records; pure
 //!  messages     the tables of the messages
 //!  wire         values, tables, frames; pure
 //! ```
@@ -15,8 +17,11 @@ mod address;
 mod cluster;
 mod connection;
 mod error;
+mod fetch_session;
 pub mod messages;
 mod options;
+mod pool;
+pub mod records;
 mod sasl;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
@@ -25,8 +30,10 @@ pub mod wire;
 
 pub use address::{BrokerAddress, InvalidAddress};
 pub use cluster::{Cluster, NobodyAnswered, TopicAnswer, TopicAnswers};
-pub use connection::{BrokerConnection, Connector};
+pub use connection::{BrokerConnection, BrokerLink, Connector};
 pub use error::Error;
+pub use fetch_session::{FetchPlace, FetchSession, FetchTarget};
 pub use options::{BrokerTls, Identity, Login, Mechanism, Options, PasswordOrigin, UnknownMechanism};
-pub use sasl::ScramError;
+pub use pool::{BrokerLane, BrokerPool, Reconnect};
+pub use sasl::{ScramError, TokenFuture, TokenProvider};
 pub use tls::TlsFileError;

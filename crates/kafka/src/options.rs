@@ -2,11 +2,13 @@
 
 use std::fmt;
 use std::io::{self, Read as _};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::address::BrokerAddress;
+use crate::sasl::TokenProvider;
 
 /// The time that a broker has to accept a connection and log us in, and for each answer. A broker in another region
 /// takes six round trips of 200 ms at most; a frozen one must be left for another soon.
@@ -58,9 +60,9 @@ pub struct Identity {
 pub struct Login {
     /// The mechanism.
     pub mechanism: Mechanism,
-    /// The user.
+    /// The user; of OAUTHBEARER the identity to act as, mostly empty: that of the token.
     pub user: String,
-    /// The origin of the password.
+    /// The origin of the password, or of the token.
     pub password: PasswordOrigin,
 }
 
@@ -73,6 +75,9 @@ pub enum Mechanism {
     ScramSha256,
     /// A proof of the password, SHA-512.
     ScramSha512,
+    /// A token that somebody else has made (RFC 7628); only over TLS is it a secret. No word of settings: tokens mostly
+    /// come from a program, see [`PasswordOrigin::Provider`].
+    OAuthBearer,
 }
 
 /// A word that is no mechanism.
@@ -81,7 +86,7 @@ pub enum Mechanism {
 pub struct UnknownMechanism(String);
 
 impl Mechanism {
-    /// The names, as SASL has them.
+    /// The names of those that settings can choose, as SASL has them.
     pub const NAMES: [&str; 3] = ["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"];
 
     /// The name, as SASL has it.
@@ -91,6 +96,7 @@ impl Mechanism {
             Self::Plain => Self::NAMES[0],
             Self::ScramSha256 => Self::NAMES[1],
             Self::ScramSha512 => Self::NAMES[2],
+            Self::OAuthBearer => "OAUTHBEARER",
         }
     }
 }
@@ -110,34 +116,57 @@ impl fmt::Display for Mechanism {
     }
 }
 
-/// The origin of a password.
-#[derive(Clone, PartialEq, Eq)]
+/// The origin of a password, or of a token.
+#[derive(Clone)]
 pub enum PasswordOrigin {
     /// The password itself.
     Given(String),
     /// A file that has nothing else; it is read at every login, without a line break at its end.
     File(PathBuf),
+    /// A program that is asked at every login.
+    Provider(Arc<dyn TokenProvider>),
 }
 
-/// The longest password file, in bytes. More is taken for another file by mistake.
-const LONGEST_PASSWORD: u64 = 4096;
+/// Two providers are equal where they are the same one.
+impl PartialEq for PasswordOrigin {
+    fn eq(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Given(own), Self::Given(other)) => own == other,
+            (Self::File(own), Self::File(other)) => own == other,
+            (Self::Provider(own), Self::Provider(other)) => Arc::ptr_eq(own, other),
+            _ => false,
+        }
+    }
+}
+
+impl Eq for PasswordOrigin {}
+
+/// The longest file of a password or a token, in bytes. More is taken for another file by mistake; tokens with many
+/// claims have some thousand.
+const LONGEST_PASSWORD: u64 = 16 * 1024;
 
 impl PasswordOrigin {
-    /// The password.
-    pub(crate) fn read(&self) -> io::Result<String> {
+    /// The password as it is now.
+    pub(crate) async fn read(&self) -> io::Result<String> {
         match self {
             Self::Given(password) => Ok(password.clone()),
             Self::File(path) => {
-                let mut text = String::new();
-                std::fs::File::open(path)?.take(LONGEST_PASSWORD + 1).read_to_string(&mut text)?;
-                if text.len() as u64 > LONGEST_PASSWORD {
-                    return Err(io::Error::other("it has more than 4096 bytes"));
-                }
-                let password = text.strip_suffix('\n').unwrap_or(&text);
-                Ok(password.strip_suffix('\r').unwrap_or(password).to_owned())
+                let path = path.clone();
+                tokio::task::spawn_blocking(move || read_file(&path)).await.map_err(io::Error::other)?
             }
+            Self::Provider(provider) => provider.token().await,
         }
     }
+}
+
+fn read_file(path: &Path) -> io::Result<String> {
+    let mut text = String::new();
+    std::fs::File::open(path)?.take(LONGEST_PASSWORD + 1).read_to_string(&mut text)?;
+    if text.len() as u64 > LONGEST_PASSWORD {
+        return Err(io::Error::other("it has more than 16384 bytes"));
+    }
+    let password = text.strip_suffix('\n').unwrap_or(&text);
+    Ok(password.strip_suffix('\r').unwrap_or(password).to_owned())
 }
 
 /// Shows no password.
@@ -146,6 +175,7 @@ impl fmt::Debug for PasswordOrigin {
         match self {
             Self::Given(_) => f.write_str("(hidden)"),
             Self::File(path) => write!(f, "File({})", path.display()),
+            Self::Provider(_) => f.write_str("(a provider)"),
         }
     }
 }
@@ -187,10 +217,10 @@ mod tests {
         let file = folder.path().join("password");
         for (text, password) in [("a b ", "a b "), ("a\n", "a"), ("a\r\n", "a"), ("a\n\n", "a\n")] {
             std::fs::write(&file, text).unwrap();
-            assert_eq!(PasswordOrigin::File(file.clone()).read().unwrap(), password);
+            assert_eq!(read_file(&file).unwrap(), password);
         }
-        std::fs::write(&file, "x".repeat(5000)).unwrap();
-        assert!(PasswordOrigin::File(file).read().is_err());
+        std::fs::write(&file, "x".repeat(20_000)).unwrap();
+        assert!(read_file(&file).is_err());
     }
 
     #[test]

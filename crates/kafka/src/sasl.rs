@@ -1,7 +1,10 @@
 //! Logging in.
 
+mod bearer;
 mod scram;
 
+pub(crate) use bearer::{GIVE_UP, bearer};
+pub use bearer::{TokenFuture, TokenProvider};
 pub use scram::ScramError;
 pub(crate) use scram::{Scram, nonce};
 

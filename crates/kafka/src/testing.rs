@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use bytes::Bytes;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::task::JoinSet;
+use tokio::task::{AbortHandle, JoinSet};
 
 use crate::address::BrokerAddress;
 use crate::messages::{
@@ -48,6 +48,10 @@ pub struct FakeState {
     pub error: i16,
     /// The names of each request for metadata so far.
     pub asked: Vec<Vec<String>>,
+    /// The number of connections so far.
+    pub accepted: usize,
+    /// The connections, each of which ends with its task.
+    clients: Vec<AbortHandle>,
 }
 
 /// A broker on a loopback port, without TLS and login; it ends when it is dropped.
@@ -82,6 +86,11 @@ impl FakeBroker {
         self.state.lock().expect("nothing panics while it is held")
     }
 
+    /// Ends all connections.
+    pub fn disconnect_all(&self) {
+        self.state().clients.drain(..).for_each(|client| client.abort());
+    }
+
     /// Gives it a topic.
     pub fn topic(&self, name: &str, partitions: u32, id: u8) {
         let topic = FakeTopic { partitions, id: Uuid([id; 16]), error: 0 };
@@ -92,11 +101,14 @@ impl FakeBroker {
 async fn accept(listener: TcpListener, own: BrokerAddress, state: Arc<Mutex<FakeState>>) {
     let mut clients = JoinSet::new();
     while let Ok((client, _)) = listener.accept().await {
-        let (own, state) = (own.clone(), Arc::clone(&state));
-        clients.spawn(async move {
+        let (own, serving) = (own.clone(), Arc::clone(&state));
+        let client = clients.spawn(async move {
             // It ends with the client.
-            let _ended = serve(client, &own, &state).await;
+            let _ended = serve(client, &own, &serving).await;
         });
+        let Ok(mut state) = state.lock() else { return };
+        state.accepted += 1;
+        state.clients.push(client);
     }
 }
 

@@ -27,7 +27,7 @@ pub use frame::{RequestHeader, answer_frame, read_request};
 pub use reader::WireReader;
 #[cfg(any(test, feature = "testing"))]
 pub use sample::{Sample, SampleSource};
-pub use values::{Blob, Uuid};
+pub use values::{Blob, RecordBytes, Uuid};
 pub use version::{VersionRange, WireVersion};
 pub use writer::WireWriter;
 
@@ -45,6 +45,11 @@ pub trait WireType: Sized {
     /// The least number of bytes that a value takes.
     fn least(version: WireVersion) -> usize;
 
+    /// The least number of bytes that a value takes where it may be null.
+    fn least_or_null(version: WireVersion) -> usize {
+        Self::least(version)
+    }
+
     /// The value of a field whose table names no default.
     fn initial() -> Self;
 
@@ -58,6 +63,9 @@ pub trait WireType: Sized {
         &[]
     }
 }
+
+/// A struct of a message. A null in its place is a byte, −1; before a value stands another one, 1.
+pub trait WireStruct: WireType {}
 
 /// A type that is read.
 pub trait Decode: WireType {

@@ -142,6 +142,10 @@ pub trait ReasonExt {
 
     /// The reason, or `None` where there is none, it is of another domain, or this version does not know it.
     fn reason(&self) -> Option<Reason>;
+
+    /// True if the service itself said it, for a reason that this version need not know. A proxy on the way makes statuses of
+    /// its own, of HTTP 404 for example, which say nothing of the service.
+    fn is_of_service(&self) -> bool;
 }
 
 impl ReasonExt for Status {
@@ -152,6 +156,10 @@ impl ReasonExt for Status {
     fn reason(&self) -> Option<Reason> {
         let info = self.get_details_error_info()?;
         if info.domain == DOMAIN { info.reason.parse().ok() } else { None }
+    }
+
+    fn is_of_service(&self) -> bool {
+        self.get_details_error_info().is_some_and(|info| info.domain == DOMAIN)
     }
 }
 
@@ -179,7 +187,16 @@ mod tests {
     #[test]
     fn a_foreign_domain_gives_no_reason() {
         let details = ErrorDetails::with_error_info("INTERNAL", "elsewhere.example", []);
-        assert_eq!(Status::with_error_details(Code::Internal, "", details).reason(), None);
+        let foreign = Status::with_error_details(Code::Internal, "", details);
+        assert_eq!((foreign.reason(), foreign.is_of_service()), (None, false));
+    }
+
+    #[test]
+    fn a_reason_of_a_later_version_is_of_the_service() {
+        let details = ErrorDetails::with_error_info("LATER", DOMAIN, []);
+        let later = Status::with_error_details(Code::Internal, "", details);
+        assert_eq!((later.reason(), later.is_of_service()), (None, true));
+        assert!(!Status::unimplemented("mapped from HTTP status code 404").is_of_service());
     }
 
     #[test]

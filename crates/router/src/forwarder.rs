@@ -1,6 +1,8 @@
 //! The default [`Cutover`]: it accepts requests, holds them in bounds, and forwards them in order.
 
 mod dispatch;
+#[cfg(test)]
+mod forwarder_test;
 mod shared;
 
 use std::fmt;
@@ -19,6 +21,7 @@ use self::dispatch::Dispatcher;
 use self::shared::{ForwarderCore, PendingRequest};
 use crate::cutover::{Cutover, CutoverError};
 use crate::forward::{Forward, RequestError};
+use crate::key::KeyHash;
 use crate::lane::RequestId;
 use crate::lanes::{StashLimits, Unsent};
 use crate::route::RouteTarget;
@@ -51,29 +54,40 @@ impl<F: Forward> Forwarder<F> {
         let now = self.0.now();
         let (answer, receiver) = oneshot::channel();
         let mut state = self.0.state();
-        let admitted = state.lanes.admit(now, at, request.len());
+        let mut admitted = state.lanes.admit(now, at, request.len());
+        if admitted == Err(Unsent::NoPartition) && self.0.table.lookup(at).is_ok() {
+            // The table has it since a moment, and its first switch is on the way.
+            state.lanes.expect(at);
+            admitted = state.lanes.admit(now, at, request.len());
+        }
         let waiting = match admitted {
             Ok(id) => {
                 state.callers.insert(id, PendingRequest { request, answer });
                 self.0.wake.notify_one();
                 Ok((id, receiver))
             }
-            // A partition that the table has already is about to get its lane.
-            Err(Unsent::NoPartition) => Err(self.0.table.lookup(at).err().unwrap_or(Unsent::Closed)),
+            // A table that is closed does not say which partitions there are.
+            Err(Unsent::NoPartition) => Err(self.0.table.lookup(at).err().unwrap_or(Unsent::NoPartition)),
             Err(why) => Err(why),
         };
         drop(state);
         Answer { waiting, of: self.clone() }
     }
 
-    /// As [`request`](Self::request), for the partition of `topic` that `key` belongs to by Kafka's default
-    /// partitioning.
+    /// As [`request`](Self::request), for the partition of `topic` that `key` belongs to by `hash`: that of the producers which
+    /// write records with these keys. Java's and librdkafka's differ by default.
     ///
     /// # Errors
     ///
     /// [`RequestError`], by variant, when the answer is awaited.
-    pub fn request_by_key(self: &Arc<Self>, topic: &str, key: &[u8], request: Bytes) -> Answer<F> {
-        match self.0.table.partition_of(topic, key) {
+    pub fn request_by_key(
+        self: &Arc<Self>,
+        topic: &str,
+        key: &[u8],
+        hash: KeyHash,
+        request: Bytes,
+    ) -> Answer<F> {
+        match self.0.table.partition_of(topic, key, hash) {
             Some(at) => self.request(&at, request),
             None => {
                 let why = if self.0.table.is_open() { Unsent::NoPartition } else { Unsent::Closed };

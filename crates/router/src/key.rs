@@ -1,10 +1,34 @@
-//! The partition of a key, as Kafka's Java producer computes it.
+//! The partition of a key, as Kafka's producers compute it.
 
 use std::num::NonZeroU32;
 
-/// The partition, of `partitions` many, for a key: `toPositive(murmur2(key)) % partitions`.
-pub(crate) fn partition(key: &[u8], partitions: NonZeroU32) -> u32 {
-    (murmur2(key) & 0x7fff_ffff) % partitions
+/// The hash by which a producer chooses the partition of a key. Requests and records of a key meet in one partition only
+/// where both sides use the same one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum KeyHash {
+    /// The hash of Kafka's Java client by default, and of librdkafka with `partitioner=murmur2` or `murmur2_random`.
+    Murmur2,
+    /// CRC-32, the hash of librdkafka by default (`partitioner=consistent_random`), and so of what is built on it: rdkafka in
+    /// Rust, `confluent-kafka` in Python, Go and .NET. Those give a record with an *empty* key to any partition.
+    Crc32,
+}
+
+impl KeyHash {
+    /// The partition, of `partitions` many, for a key.
+    pub(crate) fn partition(self, key: &[u8], partitions: NonZeroU32) -> u32 {
+        match self {
+            // Java's number has a sign, which it takes off.
+            Self::Murmur2 => (murmur2(key) & 0x7fff_ffff) % partitions,
+            Self::Crc32 => crc32(key) % partitions,
+        }
+    }
+}
+
+/// CRC-32 as in IEEE 802.3, which librdkafka calls `rd_crc32`. Keys are short, so no table is kept for it.
+fn crc32(data: &[u8]) -> u32 {
+    const REVERSED: u32 = 0xedb8_8320;
+    let with_bit = |crc: u32, _| if crc & 1 == 1 { (crc >> 1) ^ REVERSED } else { crc >> 1 };
+    !data.iter().fold(u32::MAX, |crc, byte| (0..8).fold(crc ^ u32::from(*byte), with_bit))
 }
 
 /// `MurmurHash2` with 32 bits and Kafka's seed (`org.apache.kafka.common.utils.Utils.murmur2`).
@@ -47,11 +71,26 @@ mod tests {
         }
     }
 
+    // The check value of the standard, and two that librdkafka's own tests of its partitioners pin.
+    #[test]
+    fn the_checksum_is_that_of_librdkafka() {
+        assert_eq!(crc32(b"123456789"), 0xcbf4_3926);
+        assert_eq!(crc32(b""), 0);
+        let seventeen = NonZeroU32::new(17).expect("not 0");
+        assert_eq!(KeyHash::Crc32.partition(b"23456", seventeen), 0xb1b4_51d7 % 17);
+        assert_eq!(
+            KeyHash::Crc32.partition(b"this is another string with more length to it perhaps", seventeen),
+            0xb015_0df7 % 17
+        );
+    }
+
     #[test]
     fn a_partition_is_in_range() {
         let seven = NonZeroU32::new(7).expect("not 0");
         for key in ["", "a", "foobar", "21"] {
-            assert!((0..7).contains(&partition(key.as_bytes(), seven)), "{key}");
+            for hash in [KeyHash::Murmur2, KeyHash::Crc32] {
+                assert!((0..7).contains(&hash.partition(key.as_bytes(), seven)), "{key}");
+            }
         }
     }
 }

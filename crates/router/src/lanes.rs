@@ -143,6 +143,11 @@ impl Lanes {
         Ok(id)
     }
 
+    /// Lets requests for a partition wait whose first switch is on the way.
+    pub(crate) fn expect(&mut self, at: &TopicPartition) {
+        self.lanes.entry(at.clone()).or_default();
+    }
+
     /// Nothing of the partition goes out from now on.
     pub(crate) fn stop(&mut self, at: &TopicPartition) {
         self.lanes.entry(at.clone()).or_default().stop();

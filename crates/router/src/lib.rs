@@ -4,7 +4,9 @@
 //! ```no_run
 //! use async_trait::async_trait;
 //! use bytes::Bytes;
-//! use kafka_assigner_router::{Forward, Router, RouterOptions, SendError, RouteTarget, TopicPartition, stop};
+//! use kafka_assigner_router::{
+//!     Forward, KeyHash, RouteTarget, Router, RouterOptions, SendError, TopicPartition, stop,
+//! };
 //!
 //! struct Wire;
 //!
@@ -23,7 +25,7 @@
 //! let router = Router::forwarding(RouterOptions::new("router-1", ["http://127.0.0.1:7420"]), Wire)?;
 //! let requests = router.cutover();
 //! tokio::spawn(router.run(stop::on_signal()?));
-//! let answer = requests.request_by_key("orders", b"customer-7", Bytes::from("add 1")).await?;
+//! let answer = requests.request_by_key("orders", b"customer-7", KeyHash::Murmur2, "add 1".into()).await?;
 //! # Ok(())
 //! # }
 //! ```
@@ -92,6 +94,7 @@ pub use kafka_assigner_proto as proto;
 pub use kafka_assigner_types::id::{Epoch, HandoffId, Incarnation, InvalidPartition, TopicPartition};
 pub use kafka_assigner_types::kv::LeaseId;
 pub use kafka_assigner_types::name::{InvalidName, TopicName};
+pub use key::KeyHash;
 pub use lanes::{StashLimits, Unsent};
 pub use options::{RouterOptions, RouterOptionsError};
 pub use route::{PartitionOwner, PartitionRoute, RouteTarget};

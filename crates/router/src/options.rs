@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use kafka_assigner_client::InvalidEndpoint;
 use kafka_assigner_proto::{DEFAULT_GROUP, PROTOCOL_VERSION, v1};
 use kafka_assigner_types::name::{GroupName, InvalidName, MemberName};
 
@@ -52,6 +53,9 @@ pub enum RouterOptionsError {
     /// No endpoint is given.
     #[error("no endpoint given")]
     NoEndpoint,
+    /// An address of an instance is none, or can't be called.
+    #[error(transparent)]
+    Instance(#[from] InvalidEndpoint),
     /// A name breaks the rule for names.
     #[error(transparent)]
     Name(#[from] InvalidName),
@@ -93,6 +97,7 @@ impl RouterOptions {
         if self.endpoints.is_empty() {
             return Err(RouterOptionsError::NoEndpoint);
         }
+        self.endpoints.iter().try_for_each(|endpoint| InvalidEndpoint::check(endpoint))?;
         GroupName::new(&self.group)?;
         MemberName::new(&self.name)?;
         if let Some(timeout) = self.session_timeout.filter(|timeout| *timeout < SHORTEST) {
@@ -144,6 +149,12 @@ mod tests {
     #[test]
     fn the_defaults_are_valid() {
         assert_eq!(valid().validate(), Ok(()));
+    }
+
+    #[test]
+    fn what_is_no_address_is_refused() {
+        let options = RouterOptions { endpoints: vec!["kafka-assigner:7420".to_owned()], ..valid() };
+        assert!(matches!(options.validate(), Err(RouterOptionsError::Instance(_))));
     }
 
     #[test]

@@ -65,6 +65,7 @@ impl<C: Cutover, T: RoutingTransport> Router<C, T> {
         transport: T,
     ) -> Result<Self, RouterOptionsError> {
         options.validate()?;
+        options.endpoints.iter().try_for_each(|endpoint| transport.check(endpoint))?;
         let (transport, status) = (Arc::new(transport), watch::Sender::default());
         Ok(Self(RouterParts { options, table, cutover, transport, status }))
     }

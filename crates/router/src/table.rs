@@ -8,7 +8,7 @@ use kafka_assigner_client::Clock;
 use kafka_assigner_types::id::TopicPartition;
 use kafka_assigner_types::moment::{Moment, micros};
 
-use crate::key;
+use crate::key::KeyHash;
 use crate::lanes::Unsent;
 use crate::route::PartitionRoute;
 use crate::route_map::RouteMap;
@@ -66,13 +66,13 @@ impl RoutingTable {
         routes.get(at).cloned().ok_or(Unsent::NoPartition)
     }
 
-    /// The partition of `topic` that Kafka's own producers give to records with this key (murmur2, the default
-    /// partitioner of the Java client). `None` while the table is closed and for a topic that the group does not have.
+    /// The partition of `topic` that producers with this hash give to records with this key. `None` while the table is closed
+    /// and for a topic that the group does not have.
     #[must_use]
-    pub fn partition_of(&self, topic: &str, key: &[u8]) -> Option<TopicPartition> {
+    pub fn partition_of(&self, topic: &str, key: &[u8], hash: KeyHash) -> Option<TopicPartition> {
         let routes = self.0.routes.read().unwrap_or_else(PoisonError::into_inner);
         let (name, size) = routes.topic(topic).filter(|_| self.is_confirmed() && routes.is_open())?;
-        Some(TopicPartition::new(name.clone(), key::partition(key, size)))
+        Some(TopicPartition::new(name.clone(), hash.partition(key, size)))
     }
 
     /// Returns true if lookups can succeed now.

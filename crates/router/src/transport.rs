@@ -4,7 +4,7 @@ use std::pin::Pin;
 
 use async_trait::async_trait;
 use futures::Stream;
-use kafka_assigner_client::GrpcTransport;
+use kafka_assigner_client::{GrpcTransport, InvalidEndpoint, Transport};
 use kafka_assigner_proto::v1;
 use kafka_assigner_proto::v1::routing_client::RoutingClient;
 use tonic::Status;
@@ -18,6 +18,16 @@ pub type RouteStream = Pin<Box<dyn Stream<Item = Result<v1::RouteCommand, Status
 /// no timeouts of their own and must be cancel safe.
 #[async_trait]
 pub trait RoutingTransport: Send + Sync + 'static {
+    /// Checks that an endpoint of the options can be called, without calling it. By default each can.
+    ///
+    /// # Errors
+    ///
+    /// It never can.
+    fn check(&self, endpoint: &str) -> Result<(), InvalidEndpoint> {
+        let _ = endpoint;
+        Ok(())
+    }
+
     /// Opens a session or attaches to one. Dropping the stream detaches the stream, not the session.
     ///
     /// # Errors
@@ -54,6 +64,10 @@ pub trait RoutingTransport: Send + Sync + 'static {
 
 #[async_trait]
 impl RoutingTransport for GrpcTransport {
+    fn check(&self, endpoint: &str) -> Result<(), InvalidEndpoint> {
+        Transport::check(self, endpoint)
+    }
+
     async fn attach(&self, endpoint: &str, request: v1::AttachRequest) -> Result<RouteStream, Status> {
         let mut client = RoutingClient::new(self.channel(endpoint)?);
         Ok(Box::pin(client.attach(request).await?.into_inner()))

@@ -11,7 +11,7 @@ use async_trait::async_trait;
 use kafka_assigner_core::topics::Found;
 use kafka_assigner_types::name::TopicName;
 
-pub(crate) use interest::TopicBoard;
+pub(crate) use interest::{TopicBoard, TopicInterest};
 pub(crate) use refresher::TopicRefresher;
 
 /// Knows topics, their partition counts and their ids. In production that is Kafka.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use futures::future::{BoxFuture, FutureExt as _, ready};
-use kafka_assigner_router::{Forwarder, RequestError, Unsent};
+use kafka_assigner_router::{Forwarder, KeyHash, RequestError, Unsent};
 
 use crate::forward::Wire;
 use crate::message::{Answer, Code, Request};
@@ -29,7 +29,12 @@ impl Service for Door {
     fn take(&self, bytes: Bytes) -> BoxFuture<'static, Bytes> {
         match Request::read(bytes.clone()) {
             Ok(request) => {
-                let answer = self.requests.request_by_key(&self.topic, request.key.as_bytes(), bytes);
+                let answer = self.requests.request_by_key(
+                    &self.topic,
+                    request.key.as_bytes(),
+                    KeyHash::Murmur2,
+                    bytes,
+                );
                 answer.map(|answer| answer.unwrap_or_else(|error| explain(&error)).write()).boxed()
             }
             Err(error) => ready(Answer::not_done(Code::Invalid, error.to_string()).write()).boxed(),

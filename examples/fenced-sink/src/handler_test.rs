@@ -1,4 +1,4 @@
-use kafka_assigner_client::kafka::rdkafka::Timestamp;
+use kafka_assigner_client::kafka::PreparationProgress;
 use tempfile::TempDir;
 
 use super::*;
@@ -12,15 +12,26 @@ fn orders() -> TopicPartition {
 }
 
 fn record(offset: i64) -> Record {
-    Record::new(
-        Some(b"1234".to_vec()),
-        Some(b"a".to_vec()),
-        "orders".into(),
-        Timestamp::NotAvailable,
-        3,
-        offset,
-        None,
-    )
+    Record::new(orders(), Offset::new(offset).expect("not negative")).with_key("a").with_value("1234")
+}
+
+/// What a preparation of the partition opens.
+async fn opened(totals: &Totals) -> OpenedState<Known> {
+    let preparation = Preparation {
+        partition: orders(),
+        topic_id: None,
+        current_owner: None,
+        is_anew: false,
+        progress: Arc::new(Unwatched),
+    };
+    totals.open(&preparation, None).await.expect("readable")
+}
+
+/// Nobody looks at the progress.
+struct Unwatched;
+
+impl PreparationProgress for Unwatched {
+    fn report(&self, _: u64, _: Option<u64>) {}
 }
 
 fn handle(totals: &Totals, offset: i64) {
@@ -31,35 +42,36 @@ fn handle(totals: &Totals, offset: i64) {
 async fn a_new_owner_reads_on_where_the_database_ends() {
     let folder = TempDir::new().expect("room for a database");
     let (old, new) = (totals(&folder), totals(&folder));
-    assert_eq!(new.restore(&orders()).await.expect("readable").next_offset, Some(Offset::ZERO));
+    assert_eq!(opened(&new).await.next_offset, Some(Offset::ZERO));
     handle(&old, 0);
     handle(&old, 1);
-    let restored = new.restore(&orders()).await.expect("readable");
     let (state, next_offset) = (Known { next_offset: 2 }, Offset::new(2).ok());
-    assert_eq!(restored, Restored { state, next_offset, topic_id: None });
+    assert_eq!(opened(&new).await, OpenedState { state, next_offset, topic_id: None });
 }
 
 #[tokio::test]
 async fn what_the_old_owner_adds_during_the_warm_up_is_passed_over() {
     let folder = TempDir::new().expect("room for a database");
     let (old, new) = (totals(&folder), totals(&folder));
-    let mut known = new.restore(&orders()).await.expect("readable").state;
+    let mut known = opened(&new).await.state;
     handle(&old, 0);
     handle(&old, 1);
     for offset in [0, 1] {
-        new.catch_up(&orders(), &mut known, &record(offset)).expect("it is in the database");
+        new.catch_up(&orders(), &mut known, &record(offset)).await.expect("it is in the database");
     }
     assert_eq!(known, Known { next_offset: 2 });
 }
 
-#[test]
-fn a_database_that_lacks_what_was_committed_stops_the_preparation() {
+#[tokio::test]
+async fn a_database_that_lacks_what_was_committed_stops_the_preparation() {
     let folder = TempDir::new().expect("room for a database");
     let restored_from_backup = totals(&folder);
     handle(&restored_from_backup, 0);
     let mut known = Known::default();
-    let refused = restored_from_backup.catch_up(&orders(), &mut known, &record(1)).expect_err("a hole");
-    assert_eq!(refused.downcast_ref(), Some(&Behind { offset: 1, next_offset: 1 }));
+    let caught_up = restored_from_backup.catch_up(&orders(), &mut known, &record(1)).await;
+    let refused = caught_up.expect_err("a hole");
+    assert_eq!(refused.cause().downcast_ref(), Some(&Behind { offset: 1, next_offset: 1 }));
+    assert!(!refused.is_spoiled());
 }
 
 #[test]

@@ -2,29 +2,24 @@ use kafka_assigner_client::prelude::*;
 
 struct Counter;
 
-#[async_trait]
-impl PartitionHandler for Counter {
-    async fn assigned(&self, context: &OwnedContext) -> Result<(), HandlerError> {
-        println!("{} is ours, under epoch {}", context.partition(), context.epoch());
-        Ok(())
-    }
-}
-
-#[async_trait]
 impl RecordHandler for Counter {
     type State = u64; // one for each partition; rebuilt by the new owner before it takes over
 
-    fn catch_up(&self, _: &TopicPartition, count: &mut u64, _: &Record) -> Result<(), HandlerError> {
+    async fn open(&self, _: &Preparation, _: Option<StateSnapshot>) -> Result<OpenedState<u64>, RecordError> {
+        Ok(OpenedState::empty(0)) // all records since the beginning are missing
+    }
+
+    async fn catch_up(&self, _: &TopicPartition, count: &mut u64, _: &Record) -> Result<(), RecordError> {
         *count += 1; // state only: another owner handles this record
         Ok(())
     }
 
     async fn process(
         &self,
-        context: &OwnedContext,
+        context: &PartitionContext,
         count: &mut u64,
         record: &Record,
-    ) -> Result<(), HandlerError> {
+    ) -> Result<(), RecordError> {
         *count += 1;
         println!("{} @ {}: record number {count}", context.partition(), record.offset());
         Ok(())

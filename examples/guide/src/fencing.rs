@@ -21,37 +21,32 @@ pub fn runner(kafka: &KafkaOptions) -> Result<KafkaRunner<Totals>, KafkaRunnerEr
 }
 
 impl Totals {
-    async fn write(&self, context: &OwnedContext, key: &[u8], total: u64) -> Result<(), WriteError> {
+    async fn write(&self, context: &PartitionContext, key: &[u8], total: u64) -> Result<(), WriteError> {
         let value = total.to_string();
-        self.producers
-            .write(context, vec![FutureRecord::to("totals").key(key).payload(value.as_bytes())])
-            .await
+        let record = FutureRecord::to("totals").key(key).payload(value.as_bytes());
+        self.producers.write_for(context, vec![record]).await
     }
 }
 
-#[async_trait]
-impl PartitionHandler for Totals {
-    async fn assigned(&self, _: &OwnedContext) -> Result<(), HandlerError> {
-        Ok(())
-    }
-}
-
-#[async_trait]
 impl RecordHandler for Totals {
     type State = u64;
 
-    fn catch_up(&self, _: &TopicPartition, total: &mut u64, _: &Record) -> Result<(), HandlerError> {
+    async fn open(&self, _: &Preparation, _: Option<StateSnapshot>) -> Result<OpenedState<u64>, RecordError> {
+        Ok(OpenedState::empty(0))
+    }
+
+    async fn catch_up(&self, _: &TopicPartition, total: &mut u64, _: &Record) -> Result<(), RecordError> {
         *total += 1;
         Ok(())
     }
 
     async fn process(
         &self,
-        context: &OwnedContext,
+        context: &PartitionContext,
         total: &mut u64,
         record: &Record,
-    ) -> Result<(), HandlerError> {
-        self.write(context, record.key().unwrap_or_default(), *total + 1).await?;
+    ) -> Result<(), RecordError> {
+        self.write(context, record.key().unwrap_or_default(), *total + 1).await.unchanged()?;
         *total += 1;
         Ok(())
     }

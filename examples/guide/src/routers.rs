@@ -5,7 +5,7 @@ use std::error::Error;
 use async_trait::async_trait;
 use bytes::Bytes;
 use kafka_assigner_router::{
-    Epoch, Forward, RouteTarget, Router, RouterOptions, SendError, TopicPartition, stop,
+    Epoch, Forward, KeyHash, RouteTarget, Router, RouterOptions, SendError, TopicPartition, stop,
 };
 
 /// The error of a connection to an owner, after the request was sent.
@@ -73,6 +73,6 @@ pub async fn add_one(connections: impl Connections) -> Result<Bytes, Box<dyn Err
     let requests = router.cutover();
     tokio::spawn(router.run(stop::on_signal()?));
 
-    let response = requests.request_by_key("orders", b"customer-7", Bytes::from("add 1")).await?;
+    let response = requests.request_by_key("orders", b"customer-7", KeyHash::Murmur2, "add 1".into()).await?;
     Ok(response)
 }

@@ -1,11 +1,13 @@
 //! Judges a run by what its consumers and its sink wrote down. Everything here is pure.
 //!
 //! - [`work`]: nothing that was acknowledged is lost, and the sink's epochs only rise (I2, I3).
+//! - [`beginnings`]: nothing is left out of a topic that was created again, once the service knew of it.
 //! - [`claims`]: who held a valid claim when, and where two did (I1).
 //! - [`pace`]: work went on.
 //! - [`hearing`]: sessions heard in time of what concerns them, and none was taken for dead that was not.
 //! - [`requests`]: in the mode routed, callers were told the truth (I5).
 
+mod beginnings;
 mod claims;
 mod hearing;
 mod pace;
@@ -20,6 +22,7 @@ use serde::Serialize;
 pub(crate) use requests::Requested;
 
 use crate::history::Entry;
+use crate::returning::Generations;
 use crate::sink::Judged;
 use crate::stage::{Away, Revoked};
 use crate::witness::Seen;
@@ -41,6 +44,8 @@ pub(crate) struct Run {
     pub(crate) revoked: Vec<Revoked>,
     /// Times in which processes were frozen, or could not be reached.
     pub(crate) away: Vec<Away>,
+    /// The generations of the topic that is deleted and created again.
+    pub(crate) generations: Generations,
     /// What was seen of the sessions, until when.
     pub(crate) seen: Seen,
     /// The end of that.
@@ -76,6 +81,9 @@ pub(crate) struct Figures {
     pub(crate) acknowledged: usize,
     /// Requests whose callers were told that they are in the log, and which are not.
     pub(crate) acknowledged_lost: usize,
+    /// Records at the beginning of a topic that was gone again before any leader knew of it, and which had no effect,
+    /// though later ones had.
+    pub(crate) left_out_unseen: usize,
     /// Writes that the sink refused because of their epoch.
     pub(crate) refused: usize,
     /// While faults happened: how long a partition was without an acknowledged write in all, counting what was longer

@@ -4,11 +4,11 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use anyhow::Result;
-use async_trait::async_trait;
-use kafka_assigner_client::kafka::{KafkaOptions, KafkaRunner, Message as _, Record, RecordHandler};
-use kafka_assigner_client::{
-    Consumer, ConsumerOptions, HandlerError, Offset, OwnedContext, PartitionHandler, TopicPartition, stop,
+use kafka_assigner_client::kafka::{
+    Closing, KafkaOptions, KafkaRunner, OpenedState, OrUnchanged as _, PartitionContext, Preparation, Record,
+    RecordError, RecordHandler, StateSnapshot,
 };
+use kafka_assigner_client::{Consumer, ConsumerOptions, OwnedContext, TopicPartition, stop};
 use kafka_assigner_rig::clock::Moment;
 use kafka_assigner_rig::journal::Journal;
 
@@ -57,9 +57,17 @@ pub(crate) fn look(context: &OwnedContext) -> Claimed {
     }
 }
 
+/// The entry of a grant that has just begun.
+pub(crate) fn granted(context: &OwnedContext) -> Entry {
+    Entry::Granted { claimed: look(context), topic_id: context.topic_id().map(|id| id.to_string()) }
+}
+
 /// The number of the partition in histories.
 pub(crate) fn place(context: &OwnedContext) -> i32 {
-    let at = context.partition();
+    number(context.partition())
+}
+
+fn number(at: &TopicPartition) -> i32 {
     load::number(at.topic.as_str(), at.kafka_number())
 }
 
@@ -75,56 +83,69 @@ enum NotHandled {
 }
 
 impl Writing {
-    fn note_end(&self, context: &OwnedContext) -> std::io::Result<()> {
-        self.history.write(&Entry::Ended { partition: place(context), at: Moment::now() })
+    fn note_end(&self, at: &TopicPartition) -> std::io::Result<()> {
+        self.history.write(&Entry::Ended { partition: number(at), at: Moment::now() })
     }
 }
 
-#[async_trait]
-impl PartitionHandler for Writing {
-    async fn assigned(&self, context: &OwnedContext) -> Result<(), HandlerError> {
-        self.history.write(&Entry::Granted(look(context)))?;
-        Ok(())
-    }
-
-    /// Nothing is written any more, unless the partition comes back.
-    async fn drain(&self, context: &OwnedContext) -> Result<Option<Offset>, HandlerError> {
-        self.note_end(context)?;
-        Ok(None)
-    }
-
-    async fn lost(&self, context: &OwnedContext) {
-        self.note_end(context).expect("the history's folder is there for as long as the run");
-    }
+/// The grant, as the client library knows it.
+fn owned(context: &PartitionContext) -> Result<&OwnedContext, NotHandled> {
+    context.ownership().ok_or(NotHandled::Lapsed)
 }
 
-#[async_trait]
 impl RecordHandler for Writing {
     type State = Connection;
 
+    async fn open(
+        &self,
+        _: &Preparation,
+        _: Option<StateSnapshot>,
+    ) -> Result<OpenedState<Connection>, RecordError> {
+        Ok(OpenedState::empty(Connection::default()))
+    }
+
     /// The sink has the effects of what others handled.
-    fn catch_up(&self, _: &TopicPartition, _: &mut Connection, _: &Record) -> Result<(), HandlerError> {
+    async fn catch_up(&self, _: &TopicPartition, _: &mut Connection, _: &Record) -> Result<(), RecordError> {
         Ok(())
     }
 
+    async fn begin(&self, context: &PartitionContext, _: &mut Connection) -> Result<(), RecordError> {
+        let granted = granted(owned(context).unchanged()?);
+        self.history.write(&granted).unchanged()
+    }
+
+    /// A connection that failed is opened again by the next write, so no error spoils it.
     async fn process(
         &self,
-        context: &OwnedContext,
+        context: &PartitionContext,
         connection: &mut Connection,
         record: &Record,
-    ) -> Result<(), HandlerError> {
-        let (claimed, offset) = (look(context), record.offset());
+    ) -> Result<(), RecordError> {
+        let (claimed, offset) = (look(owned(context).unchanged()?), record.offset().get());
         if claimed.until == claimed.at {
-            return Err(NotHandled::Lapsed.into());
+            return Err(RecordError::unchanged(NotHandled::Lapsed));
         }
-        let (generation, epoch) = (load::generation(record.payload()), claimed.epoch);
+        let (generation, epoch) = (load::generation(record.value()), claimed.epoch);
         let partition = load::sink_number(claimed.partition, generation);
         let write = Write { partition, epoch, offset, process: self.process.clone() };
-        let verdict = connection.write(self.sink, &write).await?;
-        self.history.write(&Entry::Wrote { claimed, generation, offset, verdict })?;
+        let verdict = connection.write(self.sink, &write).await.unchanged()?;
+        self.history.write(&Entry::Wrote { claimed, generation, offset, verdict }).unchanged()?;
         match verdict {
             Verdict::Applied => Ok(()),
-            Verdict::Refused { epoch: seen } => Err(NotHandled::Fenced { seen, ours: epoch }.into()),
+            Verdict::Refused { epoch: seen } => {
+                Err(RecordError::unchanged(NotHandled::Fenced { seen, ours: epoch }))
+            }
+        }
+    }
+
+    /// Nothing is written any more, unless the partition comes back.
+    async fn drained(&self, context: &PartitionContext, _: &mut Connection) -> Result<(), RecordError> {
+        self.note_end(context.partition()).unchanged()
+    }
+
+    async fn close(&self, at: &TopicPartition, closing: Closing, _: Option<Connection>) {
+        if closing == Closing::Lost {
+            self.note_end(at).expect("the history's folder is there for as long as the run");
         }
     }
 }

@@ -10,7 +10,14 @@ use crate::sink::Verdict;
 #[serde(rename_all = "snake_case", tag = "entry")]
 pub(crate) enum Entry {
     /// The partition was granted.
-    Granted(Claimed),
+    Granted {
+        /// The claim.
+        #[serde(flatten)]
+        claimed: Claimed,
+        /// Kafka's id of the topic, as the grant has it; `None` where it has none.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        topic_id: Option<String>,
+    },
     /// A record was written to the sink, under the claim as it was right before.
     Wrote {
         /// The claim.
@@ -72,7 +79,8 @@ mod tests {
         let path = folder.path().join("history");
         let claimed = Claimed { partition: 1, epoch: 7, at: Moment(10), until: Moment(20) };
         let entries = [
-            Entry::Granted(claimed),
+            Entry::Granted { claimed, topic_id: Some("BwcHBwcHBwcHBwcHBwcHBw".to_owned()) },
+            Entry::Granted { claimed, topic_id: None },
             Entry::Wrote { claimed, generation: 0, offset: 3, verdict: Verdict::Refused { epoch: 9 } },
             Entry::Wrote { claimed, generation: 2, offset: 3, verdict: Verdict::Applied },
             Entry::Told { incarnation: "x".to_owned(), revision: 8, at: Moment(25) },

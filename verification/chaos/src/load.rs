@@ -30,6 +30,11 @@ pub(crate) const fn sink_number(number: i32, generation: i32) -> i32 {
     number + generation * GENERATION
 }
 
+/// The generation to which a number at the sink belongs.
+pub(crate) const fn generation_at(sink_number: i32) -> i32 {
+    (sink_number - RETURNING_FROM) / GENERATION
+}
+
 /// True if that number at the sink is one of the topic that stays.
 pub(crate) const fn stays(sink_number: i32) -> bool {
     sink_number < RETURNING_FROM

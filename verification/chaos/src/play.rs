@@ -40,6 +40,7 @@ pub(crate) async fn play(settings: &Settings) -> Result<ExitCode> {
     let Setting { stage, sink, work, mut instances, mut routers, mut returning, .. } = setting;
     let (ends, requested) = work.end(settings, &sink, &mut returning).await?;
     let seen = stage.witness.seen().context("the sessions were not watched to the end")?;
+    let generations = returning.generations();
     let (watched_until, happened) = (Moment::now(), stage.events.add().clone());
     let deaths = [instances.deaths()?, routers.deaths()?, stage.crew.deaths()?];
     deaths.into_iter().flatten().for_each(|death| stage.accident(death));
@@ -55,6 +56,7 @@ pub(crate) async fn play(settings: &Settings) -> Result<ExitCode> {
         lives: lives.into_iter().map(lived).collect::<Result<_>>()?,
         revoked: happened.revoked,
         away: happened.away,
+        generations,
         seen,
         watched_until,
         requested,

@@ -84,7 +84,7 @@ pub(crate) struct Happened {
     pub(crate) faults: BTreeMap<Fault, usize>,
     /// Sessions whose leases were revoked.
     pub(crate) revoked: Vec<Revoked>,
-    /// The times in which processes were frozen or could not be reached.
+    /// The times in which processes were frozen or could not be reached, and those in which instances did not reach etcd.
     pub(crate) away: Vec<Away>,
     /// What went wrong with processes that nobody harmed.
     pub(crate) accidents: Vec<String>,
@@ -102,7 +102,7 @@ pub(crate) struct Revoked {
 /// A process that did nothing for a while, or was cut off.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Away {
-    /// The process.
+    /// The process; of an instance the place, whichever process has it.
     pub(crate) process: String,
     /// Since when.
     pub(crate) from: Moment,

@@ -1,12 +1,13 @@
-//! Watches the sessions of the group from outside: who was taken for dead, and what each had to hear of by when.
+//! Watches the sessions of the group from outside: who was taken for dead, and what each had to hear of by when. And who
+//! led, and which topics the group knew.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use anyhow::Result;
 use futures::StreamExt as _;
 use kafka_assigner_core::key::Layout;
-use kafka_assigner_core::state::GroupState;
+use kafka_assigner_core::state::{Entry, GroupState};
 use kafka_assigner_rig::clock::Moment;
 use kafka_assigner_store::{Error, Store};
 use kafka_assigner_types::id::Member;
@@ -30,6 +31,21 @@ pub(crate) struct Seen {
     pub(crate) concerns: Vec<Concerned>,
     /// When each session was over.
     pub(crate) ended: BTreeMap<String, Moment>,
+    /// Who led, one after the other.
+    pub(crate) terms: Vec<Term>,
+    /// The ids of topics with partitions that the group's records ever had.
+    pub(crate) topic_ids: BTreeSet<String>,
+}
+
+/// A leadership.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Term {
+    /// The instance.
+    pub(crate) instance: String,
+    /// Since when.
+    pub(crate) from: Moment,
+    /// Until when; `None`: it leads still.
+    pub(crate) to: Option<Moment>,
 }
 
 /// The end of a session whose process seemed to be dead.
@@ -113,11 +129,24 @@ impl Watched {
     fn take(&mut self, changes: &[Change], now: Moment) {
         let Some(revision) = changes.first().map(Change::revision) else { return };
         let touched = self.state.apply(changes, revision);
+        self.look_at_leader(now);
+        self.look_at_topics();
         let names = touched.members.into_keys().chain(touched.registrations).chain(touched.suspicions);
         let mut names: Vec<MemberName> = names.collect();
         names.sort_unstable();
         names.dedup();
         names.iter().for_each(|name| self.look(name, now));
+    }
+
+    fn look_at_leader(&mut self, now: Moment) {
+        let leader = self.state.leader().and_then(Entry::last_good);
+        note_leader(&mut self.seen.terms, leader.map(|leader| &*leader.instance), now);
+    }
+
+    fn look_at_topics(&mut self) {
+        let topics = self.state.topics().values().filter_map(Entry::last_good);
+        let ids = topics.filter(|topic| topic.partitions > 0).filter_map(|topic| topic.topic_id.clone());
+        self.seen.topic_ids.extend(ids);
     }
 
     fn look(&mut self, name: &MemberName, now: Moment) {
@@ -156,5 +185,34 @@ impl Session {
             seen.takeovers.push(Takeover { incarnation: incarnation(), marked, at: now });
             self.is_taken_over = true;
         }
+    }
+}
+
+/// Ends the term of whoever led before, and begins that of `leader`, where it is another one.
+fn note_leader(terms: &mut Vec<Term>, leader: Option<&str>, now: Moment) {
+    let before = terms.last_mut().filter(|term| term.to.is_none());
+    if before.as_ref().map(|term| &*term.instance) == leader {
+        return;
+    }
+    if let Some(before) = before {
+        before.to = Some(now);
+    }
+    terms.extend(leader.map(|leader| Term { instance: leader.to_owned(), from: now, to: None }));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn terms_follow_each_other_as_leaders_come_and_go() {
+        let mut terms = Vec::new();
+        let heard = [None, Some("a"), Some("a"), None, Some("a"), Some("b"), Some("b")];
+        for (at, leader) in (0..).zip(heard) {
+            note_leader(&mut terms, leader, Moment(at));
+        }
+        let seen: Vec<_> =
+            terms.iter().map(|term| (&*term.instance, term.from.0, term.to.map(|to| to.0))).collect();
+        assert_eq!(seen, [("a", 1, Some(3)), ("a", 4, Some(5)), ("b", 5, None)]);
     }
 }

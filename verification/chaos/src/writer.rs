@@ -16,7 +16,7 @@ use kafka_assigner_writer::{Log, Witness, Writer, run_writer};
 use tokio::net::TcpListener;
 
 use crate::arguments::WriterSettings;
-use crate::consumer::look;
+use crate::consumer::{granted, look};
 use crate::consumers::{DRAIN_TIMEOUT, GROUP, SESSION_TIMEOUT};
 use crate::history::Entry;
 use crate::listening::Listening;
@@ -85,7 +85,7 @@ impl PartitionHandler for Watched {
     }
 
     async fn assigned(&self, context: &OwnedContext) -> Result<(), HandlerError> {
-        self.history.0.write(&Entry::Granted(look(context)))?;
+        self.history.0.write(&granted(context))?;
         self.writer.assigned(context).await
     }
 

@@ -3,14 +3,11 @@
 use std::time::Duration;
 
 use anyhow::Result;
-use async_trait::async_trait;
 use kafka_assigner_client::kafka::{
-    KafkaOptions, KafkaRunner, Message as _, Record, RecordHandler, Restored,
+    KafkaOptions, KafkaRunner, OpenedState, PartitionContext, Preparation, Record, RecordError,
+    RecordHandler, StateSnapshot,
 };
-use kafka_assigner_client::{
-    Consumer, ConsumerOptions, HandlerError, OnStop, OwnedContext, PartitionHandler, TopicPartition,
-    WarmContext, stop,
-};
+use kafka_assigner_client::{Consumer, ConsumerOptions, OnStop, TopicPartition, stop};
 
 use crate::arguments::Consume;
 use crate::history::Writer;
@@ -38,32 +35,20 @@ struct Handler {
     rebuild: Duration,
 }
 
-#[async_trait]
-impl PartitionHandler for Handler {
-    async fn warm(&self, _: &WarmContext) -> Result<(), HandlerError> {
-        tokio::time::sleep(self.rebuild).await;
-        Ok(())
-    }
-
-    async fn assigned(&self, _: &OwnedContext) -> Result<(), HandlerError> {
-        Ok(())
-    }
-}
-
-#[async_trait]
 impl RecordHandler for Handler {
     type State = ();
 
     /// The rebuild stands for whatever a state needs: no record is read for it.
-    async fn restore(&self, _: &TopicPartition) -> Result<Restored<()>, HandlerError> {
-        Ok(Restored { state: (), next_offset: None, topic_id: None })
+    async fn open(&self, _: &Preparation, _: Option<StateSnapshot>) -> Result<OpenedState<()>, RecordError> {
+        tokio::time::sleep(self.rebuild).await;
+        Ok(OpenedState::without_history(()))
     }
 
-    fn catch_up(&self, _: &TopicPartition, (): &mut (), _: &Record) -> Result<(), HandlerError> {
+    async fn catch_up(&self, _: &TopicPartition, (): &mut (), _: &Record) -> Result<(), RecordError> {
         Ok(())
     }
 
-    async fn process(&self, _: &OwnedContext, (): &mut (), record: &Record) -> Result<(), HandlerError> {
-        Ok(self.history.handled(record.partition(), record.offset())?)
+    async fn process(&self, _: &PartitionContext, (): &mut (), record: &Record) -> Result<(), RecordError> {
+        Ok(self.history.handled(record.at().kafka_number(), record.offset().get())?)
     }
 }

@@ -4,12 +4,13 @@ use super::Finding;
 use crate::metadata::{Dependency, Metadata, Package};
 
 /// Crates that must build without these.
-const FORBIDDEN: [(&str, &[&str]); 7] = [
+const FORBIDDEN: [(&str, &[&str]); 8] = [
     ("types", &["strategies", "core", "store", "proto", "server", "client", "router", "kafka"]),
     ("kafka", &["types", "strategies", "core", "store", "proto", "server", "client", "router"]),
     ("strategies", &["types", "core", "store", "proto", "server", "client", "router"]),
     ("store", &["strategies", "core", "proto", "server", "client"]),
     ("proto", &["strategies", "core", "store", "server", "client"]),
+    ("handler", &["strategies", "core", "store", "proto", "server", "client", "router", "kafka"]),
     ("client", &["strategies", "core", "store", "server"]),
     ("router", &["strategies", "core", "store", "server"]),
 ];

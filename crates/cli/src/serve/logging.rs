@@ -1,8 +1,11 @@
 //! Log lines: to the standard error, for people or for programs.
 
 use std::backtrace::{Backtrace, BacktraceStatus};
+use std::collections::BTreeMap;
 use std::io::{self, IsTerminal as _};
 use std::panic::{self, PanicHookInfo};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 use std::{env, thread};
 
 use tracing_subscriber::filter::Targets;
@@ -26,9 +29,22 @@ pub(super) fn begin(level: &LogLevel, format: LogFormat) {
     panic::set_hook(Box::new(tell_panic));
 }
 
-/// A panic is a line like any other, so that whoever collects the log finds it; what follows from it is told by whoever
+/// The time for which panics at one place of the program are told no more: what follows from each is told by whoever
 /// catches it.
+const QUIET: Duration = Duration::from_secs(60);
+
+/// The places of panics, each with the time at which it was told last. A program has only so many.
+static TOLD: Mutex<BTreeMap<String, Instant>> = Mutex::new(BTreeMap::new());
+
+/// A panic is a line like any other, so that whoever collects the log finds it.
 fn tell_panic(panic: &PanicHookInfo<'_>) {
+    let place = panic.location().map(ToString::to_string).unwrap_or_default();
+    let mut told = TOLD.lock().unwrap_or_else(PoisonError::into_inner);
+    if told.get(&place).is_some_and(|at| at.elapsed() < QUIET) {
+        return;
+    }
+    told.insert(place, Instant::now());
+    drop(told);
     let thread = thread::current().name().unwrap_or("unnamed").to_owned();
     let at = panic.location().map(ToString::to_string);
     let message = panic.payload_as_str().unwrap_or("no message");

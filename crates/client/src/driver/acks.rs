@@ -10,6 +10,7 @@ use tracing::{debug, warn};
 
 use super::contexts::HeldPartitions;
 use crate::backoff::{Dice, RetryDelay};
+use crate::causes::of_status;
 use crate::context::Edges;
 use crate::roles::{AckKind, RoleAck, RoleEvent, Roles};
 use crate::transport::Acks;
@@ -141,7 +142,7 @@ impl PendingAcks {
     }
 
     fn repeat(&mut self, now: Moment, status: &Status) -> AckCallFailed {
-        debug!(code = ?status.code(), message = status.message(), "acknowledgement failed");
+        debug!(error = of_status(status), "acknowledgement failed");
         self.retry_at = Some(now + self.retry.next(&mut self.dice));
         AckCallFailed
     }

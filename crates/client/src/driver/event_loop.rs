@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kafka_assigner_proto::v1::{AssignmentCommand, DeregisterMode};
+use tokio::runtime::Handle;
 use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, info, warn};
@@ -16,8 +17,10 @@ use super::parts::ConsumerParts;
 use super::progress::PollProgress;
 use super::reports::{HeartbeatReport, Reports};
 use super::service_calls::{Reply, ServiceCalls};
+use super::service_watch::ServiceWatch;
 use super::stopping::{StopStep, Stopping};
 use crate::backoff::Dice;
+use crate::causes::of_status;
 use crate::claim::SessionClaim;
 use crate::clock::Clock;
 use crate::handler::PartitionHandler;
@@ -65,10 +68,12 @@ pub(crate) struct Driver<T, H> {
     commands: CommandSource<AssignmentCommand>,
     calls: HandlerCalls<H>,
     service: ServiceCalls<T>,
+    watch: ServiceWatch,
 }
 
 impl<T: Transport, H: PartitionHandler> Driver<T, H> {
-    pub(crate) fn new(parts: ConsumerParts<T>, handler: Arc<H>) -> Self {
+    /// `handlers` is the runtime on which the handler is called.
+    pub(crate) fn new(parts: ConsumerParts<T>, handler: Arc<H>, handlers: Handle) -> Self {
         let ConsumerParts { options, transport, clock, claim, status } = parts;
         let seed = options.seed.unwrap_or_else(rand::random);
         let (endpoints, outage_grace) = (options.endpoints.clone(), options.outage_grace);
@@ -87,8 +92,9 @@ impl<T: Transport, H: PartitionHandler> Driver<T, H> {
             alarms: held.alarms(),
             held,
             commands: CommandSource::default(),
-            calls: HandlerCalls::new(handler, claim.clone()),
+            calls: HandlerCalls::new(handler, claim.clone(), handlers),
             service: ServiceCalls::new(transport, options.group.clone(), options.name.clone()),
+            watch: ServiceWatch::new(group.clone(), clock.now(), status.clone()),
             options,
             group,
             clock,
@@ -104,7 +110,10 @@ impl<T: Transport, H: PartitionHandler> Driver<T, H> {
             self.take_in(turn);
             self.settle();
         }
-        self.stopping.result(self.roles.counts().held)
+        match self.calls.fatal() {
+            Some(reason) => Err(ConsumerError::Fatal(reason)),
+            None => self.stopping.result(self.roles.counts().held),
+        }
     }
 
     fn is_done(&self) -> bool {
@@ -151,7 +160,10 @@ impl<T: Transport, H: PartitionHandler> Driver<T, H> {
         }
         match turn {
             Turn::Reply(reply) => self.reply(reply),
-            Turn::Stream(event) => self.session_event(event),
+            Turn::Stream(event) => {
+                self.watch.hear(self.now(), &event);
+                self.session_event(event);
+            }
             Turn::Call(end) => self.call_ended(end),
             Turn::Alarm => self.alarmed(),
             Turn::Shutdown => self.begin_to_stop(),
@@ -168,6 +180,9 @@ impl<T: Transport, H: PartitionHandler> Driver<T, H> {
         }
         if self.roles.next_wake().is_some_and(|at| at <= now) {
             self.role_event(RoleEvent::Timer);
+        }
+        if self.stopping.is_running() && self.calls.fatal().is_some() {
+            self.begin_to_stop();
         }
         self.advance_stop();
         self.say_farewell();
@@ -189,10 +204,12 @@ impl<T: Transport, H: PartitionHandler> Driver<T, H> {
     fn reply(&mut self, reply: Reply) {
         match reply {
             Reply::Heartbeat { number, result: Ok(response) } => {
+                self.watch.answered(self.now());
                 self.session_event(Event::HeartbeatAnswered { number, response });
             }
             Reply::Heartbeat { number, result: Err(status) } => {
-                debug!(code = ?status.code(), message = status.message(), "heartbeat failed");
+                debug!(error = of_status(&status), "heartbeat failed");
+                self.watch.failed(self.now(), &status);
                 self.session_event(Event::HeartbeatFailed { number });
             }
             Reply::Deregister { mode, result } => self.session_event(Event::LeaveAnswered { mode, result }),
@@ -386,9 +403,13 @@ impl<T: Transport, H: PartitionHandler> Driver<T, H> {
     fn show(&self) {
         let partitions = self.roles.counts();
         let is_open = self.session.incarnation().is_some();
+        let stopped = self.calls.stopped();
         self.status.send_if_modified(|status| {
-            let changed = status.partitions != partitions || status.session.is_some() && !is_open;
+            let changed = status.partitions != partitions
+                || status.stopped != stopped
+                || status.session.is_some() && !is_open;
             status.partitions = partitions;
+            status.stopped = stopped;
             status.session.take_if(|_| !is_open);
             changed
         });

@@ -8,14 +8,17 @@ use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use kafka_assigner_types::id::{Offset, TopicPartition};
 use kafka_assigner_types::topic_id::TopicId;
+use tokio::runtime::Handle;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use super::contexts::HeldPartitions;
+use crate::causes::with_causes;
 use crate::claim::SessionClaim;
 use crate::context::OwnedContext;
 use crate::handler::{HandlerError, PartitionHandler, Spoiled};
 use crate::roles::{Call, CallFailure, CallResult};
+use crate::status::StoppedPartition;
 
 /// A call of the handler; a drain returns the next offset.
 type HandlerCall = BoxFuture<'static, Result<Option<Offset>, HandlerError>>;
@@ -24,6 +27,8 @@ type HandlerCall = BoxFuture<'static, Result<Option<Offset>, HandlerError>>;
 pub(super) struct HandlerCalls<H> {
     handler: Arc<H>,
     claim: SessionClaim,
+    /// The caller's, which is not that of the loop: user code may block it.
+    runtime: Handle,
     running: JoinSet<CallEnd>,
 }
 
@@ -35,8 +40,8 @@ pub(super) struct CallEnd {
 }
 
 impl<H: PartitionHandler> HandlerCalls<H> {
-    pub(super) fn new(handler: Arc<H>, claim: SessionClaim) -> Self {
-        Self { handler, claim, running: JoinSet::new() }
+    pub(super) fn new(handler: Arc<H>, claim: SessionClaim, runtime: Handle) -> Self {
+        Self { handler, claim, runtime, running: JoinSet::new() }
     }
 
     /// Starts a call for a partition of a topic with this id, with a context that `held` keeps.
@@ -48,10 +53,11 @@ impl<H: PartitionHandler> HandlerCalls<H> {
     ) {
         held.name_topic(&partition, topic_id);
         let run = self.prepare(held, &partition, &call);
-        self.running.spawn(async move {
+        let call = async move {
             let result = caught(run).await;
             CallEnd { partition, call, result }
-        });
+        };
+        self.running.spawn_on(call, &self.runtime);
     }
 
     /// The next call that ended; `None` = none runs.
@@ -65,6 +71,16 @@ impl<H: PartitionHandler> HandlerCalls<H> {
     /// True if anything has been in the works for longer than `bound`.
     pub(super) fn is_stuck(&self, bound: Duration) -> bool {
         self.handler.is_stuck(bound)
+    }
+
+    /// The partitions that stand.
+    pub(super) fn stopped(&self) -> Vec<StoppedPartition> {
+        self.handler.stopped()
+    }
+
+    /// The reason for which the process is of no use any more.
+    pub(super) fn fatal(&self) -> Option<String> {
+        self.handler.fatal()
     }
 
     /// Makes the context of a call, and the call itself, not yet begun.
@@ -129,7 +145,7 @@ async fn drained<H: PartitionHandler>(
 async fn caught(call: impl Future<Output = Result<Option<Offset>, HandlerError>>) -> CallResult {
     match AssertUnwindSafe(call).catch_unwind().await {
         Ok(Ok(next)) => Ok(next),
-        Ok(Err(error)) => Err(CallFailure { message: error.to_string(), spoiled: error.is::<Spoiled>() }),
+        Ok(Err(error)) => Err(CallFailure { message: with_causes(&*error), spoiled: error.is::<Spoiled>() }),
         Err(_) => Err(CallFailure { message: "the handler panicked".to_owned(), spoiled: true }),
     }
 }

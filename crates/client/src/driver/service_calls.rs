@@ -14,7 +14,7 @@ use tonic::Status;
 
 use super::acks::{AckBatch, AckReply};
 use super::reports::HeartbeatReport;
-use crate::session::{OpenStream, SendHeartbeat, is_refusal};
+use crate::session::{OpenStream, SendHeartbeat, is_definite};
 use crate::session_io::{bounded, joined};
 use crate::transport::{Acks, CommandStream, Transport};
 
@@ -144,8 +144,8 @@ impl<T: Transport> ServiceCalls<T> {
 async fn say<T: Transport>(transport: Arc<T>, instances: Vec<String>, request: DeregisterRequest) {
     for instance in instances.iter().cycle() {
         let told = bounded(FAREWELL_ATTEMPT_BOUND, transport.deregister(instance, request.clone())).await;
-        // Not found: nobody waits for it. Whatever else is final would be said again.
-        if told.map_or_else(|status| is_refusal(status.code()), |_| true) {
+        // Not found: nobody waits for it. Whatever else the service refuses would be refused again.
+        if told.map_or_else(|status| is_definite(&status), |_| true) {
             return;
         }
         sleep(FAREWELL_RETRY).await;

@@ -1,4 +1,7 @@
-//! The one rdkafka client of a process. Everything that blocks runs beside the runtime.
+//! The rdkafka clients of a process: one reads, the other commits and asks. Everything that blocks runs beside the runtime.
+//!
+//! librdkafka starts no partition that is newly assigned while a commit of the same client is under way, which may last for
+//! minutes where the group's coordinator hangs.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -17,6 +20,7 @@ use tracing::{debug, warn};
 
 use super::blocking::{KAFKA_BOUND, blocking};
 use super::commit_note::{CommitNote, topic_id_in};
+use super::commit_thread::CommitThread;
 use super::error::KafkaRunnerError;
 use super::events::KafkaEvents;
 use super::lookup::Lookup;
@@ -41,45 +45,68 @@ pub(super) struct Position {
 pub(super) struct Client(Arc<SharedClient>);
 
 struct SharedClient {
-    /// Taken only when it is dropped.
-    consumer: Option<Arc<StreamConsumer<KafkaEvents>>>,
+    /// Fetches. Taken only when it is dropped.
+    reading: Option<Handle>,
+    /// Commits, and asks for offsets. Taken only when it is dropped.
+    asking: Option<Handle>,
     /// The partitions that librdkafka reads: it complains when another one is ended.
     assigned: Mutex<BTreeSet<TopicPartition>>,
     ends: Lookup,
+    beginnings: Lookup,
     committed: Lookup,
     /// Held by the commit that is under way, also when nobody waits for it any more.
     committing: Arc<tokio::sync::Mutex<()>>,
+    thread: CommitThread,
+    group: String,
     _polling: DropGuard,
 }
+
+/// One client of librdkafka.
+type Handle = Arc<StreamConsumer<KafkaEvents>>;
 
 impl Drop for SharedClient {
     /// Closing librdkafka can block for 100 ms, which must not stall a runtime thread.
     fn drop(&mut self) {
-        let consumer = self.consumer.take();
-        std::thread::spawn(move || drop(consumer));
+        let handles = (self.reading.take(), self.asking.take());
+        std::thread::spawn(move || drop(handles));
     }
 }
 
 impl Client {
     pub(super) fn new(options: &KafkaOptions) -> Result<Self, KafkaRunnerError> {
+        let events = KafkaEvents { tokens: options.tokens.clone() };
+        let made = || options.client_config().create_with_context(events.clone()).map(Arc::new);
         let failed = |error| KafkaRunnerError::Client(without_secret(error));
-        let consumer: StreamConsumer<KafkaEvents> =
-            options.client_config().create_with_context(KafkaEvents).map_err(failed)?;
-        let consumer = Arc::new(consumer);
+        let [reading, asking]: [Handle; 2] = [made().map_err(failed)?, made().map_err(failed)?];
         let polling = CancellationToken::new();
-        tokio::spawn(polling.clone().run_until_cancelled_owned(serve_events(consumer.clone())));
+        for handle in [&reading, &asking] {
+            let serving = polling.clone().run_until_cancelled_owned(serve_events(handle.clone()));
+            match options.tokens {
+                // It may block, which a runtime's thread must not.
+                Some(_) => on_a_thread(serving)?,
+                None => drop(tokio::spawn(serving)),
+            }
+        }
         Ok(Self(Arc::new(SharedClient {
-            consumer: Some(consumer),
+            reading: Some(reading),
+            asking: Some(asking),
             assigned: Mutex::default(),
             ends: Lookup::default(),
+            beginnings: Lookup::default(),
             committed: Lookup::default(),
             committing: Arc::default(),
+            thread: CommitThread::start()?,
+            group: options.group.clone(),
             _polling: polling.drop_guard(),
         })))
     }
 
-    fn consumer(&self) -> Arc<StreamConsumer<KafkaEvents>> {
-        self.0.consumer.clone().expect("taken only when dropped")
+    pub(super) fn reading(&self) -> Handle {
+        self.0.reading.clone().expect("taken only when dropped")
+    }
+
+    pub(super) fn asking(&self) -> Handle {
+        self.0.asking.clone().expect("taken only when dropped")
     }
 
     fn assigned(&self) -> MutexGuard<'_, BTreeSet<TopicPartition>> {
@@ -104,7 +131,7 @@ impl Client {
         offset: Offset,
     ) -> Result<PartitionReader, KafkaRunnerError> {
         let failed = |source| KafkaRunnerError::Read { partition: partition.clone(), source };
-        let consumer = self.consumer();
+        let consumer = self.reading();
         // Before it is assigned: librdkafka then never forwards it to the common queue.
         let queue = consumer
             .split_partition_queue(partition.topic.as_str(), partition.kafka_number())
@@ -132,7 +159,7 @@ impl Client {
         if !self.assigned().remove(partition) {
             return Ok(());
         }
-        self.consumer().incremental_unassign(&list([(partition, rdkafka::Offset::Invalid)])?)
+        self.reading().incremental_unassign(&list([(partition, rdkafka::Offset::Invalid)])?)
     }
 
     /// The offset after the last record of the log.
@@ -143,7 +170,7 @@ impl Client {
         let request = move |partitions: &[TopicPartition]| {
             // As a time, it stands for what would be written next.
             let asked = list(partitions.iter().map(|partition| (partition, rdkafka::Offset::End)))?;
-            client.consumer().offsets_for_times(asked, END_BOUND)
+            client.asking().offsets_for_times(asked, END_BOUND)
         };
         match self.0.ends.of(partition, request).await.map(|found| found.offset) {
             Ok(rdkafka::Offset::Offset(end)) => checked("the end of the log", partition, end),
@@ -152,56 +179,91 @@ impl Client {
         }
     }
 
-    async fn end_alone(&self, partition: &TopicPartition) -> Result<Offset, KafkaRunnerError> {
-        let (client, at) = (self.clone(), partition.clone());
-        let read =
-            move || client.consumer().fetch_watermarks(at.topic.as_str(), at.kafka_number(), END_BOUND);
-        let failed = |source| KafkaRunnerError::Read { partition: partition.clone(), source };
-        let (_, end) = blocking(read).await.map_err(failed)?;
-        checked("the end of the log", partition, end)
+    /// The offset of the first record that is there, or the end where there is none.
+    ///
+    /// Cancel safe.
+    pub(super) async fn beginning(&self, partition: &TopicPartition) -> Result<Offset, KafkaRunnerError> {
+        let client = self.clone();
+        let request = move |partitions: &[TopicPartition]| {
+            // As a time, it stands for the first record.
+            let asked = list(partitions.iter().map(|partition| (partition, rdkafka::Offset::Beginning)))?;
+            client.asking().offsets_for_times(asked, END_BOUND)
+        };
+        match self.0.beginnings.of(partition, request).await.map(|found| found.offset) {
+            Ok(rdkafka::Offset::Offset(first)) => checked("the beginning of the log", partition, first),
+            // As for the end.
+            _ => self.watermarks(partition).await.map(|(first, _)| first),
+        }
     }
 
-    /// The offset that the group has committed; 0 where it has committed nothing, or only in a topic with another id than
-    /// `topic_id`: its metadata says so.
+    async fn end_alone(&self, partition: &TopicPartition) -> Result<Offset, KafkaRunnerError> {
+        self.watermarks(partition).await.map(|(_, end)| end)
+    }
+
+    async fn watermarks(&self, partition: &TopicPartition) -> Result<(Offset, Offset), KafkaRunnerError> {
+        let (client, at) = (self.clone(), partition.clone());
+        let read = move || client.asking().fetch_watermarks(at.topic.as_str(), at.kafka_number(), END_BOUND);
+        let failed = |source| KafkaRunnerError::Read { partition: partition.clone(), source };
+        let (first, end) = blocking(read).await.map_err(failed)?;
+        let first = checked("the beginning of the log", partition, first)?;
+        Ok((first, checked("the end of the log", partition, end)?))
+    }
+
+    /// The offset that the group has committed; `None` = it has committed nothing. 0 where it has only in a topic with another
+    /// id than `topic_id`: its metadata says so.
     ///
     /// Cancel safe.
     pub(super) async fn committed(
         &self,
         partition: &TopicPartition,
         topic_id: Option<TopicId>,
-    ) -> Result<Offset, KafkaRunnerError> {
+    ) -> Result<Option<Offset>, KafkaRunnerError> {
         let client = self.clone();
         let request = move |partitions: &[TopicPartition]| {
             let asked = list(partitions.iter().map(|partition| (partition, rdkafka::Offset::Invalid)))?;
-            client.consumer().committed_offsets(asked, KAFKA_BOUND)
+            client.asking().committed_offsets(asked, KAFKA_BOUND)
         };
         let failed = |source| KafkaRunnerError::Committed { partition: partition.clone(), source };
         let found = self.0.committed.of(partition, request).await.map_err(failed)?;
-        let rdkafka::Offset::Offset(committed) = found.offset else { return Ok(Offset::ZERO) };
+        let rdkafka::Offset::Offset(committed) = found.offset else { return Ok(None) };
         let ids = topic_id.zip(topic_id_in(&found.metadata));
         if let Some((id, committed_for)) = ids.filter(|(id, committed_for)| id != committed_for) {
             warn!(%partition, committed, %committed_for, topic_id = %id, "committed in an earlier topic of this name");
-            return Ok(Offset::ZERO);
+            return Ok(Some(Offset::ZERO));
         }
-        checked("the committed offset", partition, committed)
+        checked("the committed offset", partition, committed).map(Some)
     }
 
-    /// Commits what is `due` at the moment of sending, and waits until the broker has answered. Returns what it was.
+    /// Commits what is `due` at the moment of sending, and waits until the broker has answered. `landed` is told what was
+    /// committed, before anybody else has the turn.
     ///
     /// One commit at a time, also after its caller gave up: a late one must not land after the one that follows.
     ///
     /// # Errors
     ///
-    /// [`KafkaRunnerError::Commit`]: it failed, or there was no answer in time. Then it may have taken effect.
+    /// [`KafkaRunnerError::Commit`], [`KafkaRunnerError::GroupHasMembers`]: it failed, or there was no answer in time. Then it
+    /// may have taken effect.
     pub(super) async fn commit(
         &self,
         due: impl FnOnce() -> Vec<Position> + Send + 'static,
-    ) -> Result<Vec<Position>, KafkaRunnerError> {
-        let committed = match timeout(KAFKA_BOUND, self.commit_in_turn(due)).await {
+        landed: impl FnOnce(&[Position]) + Send + 'static,
+    ) -> Result<(), KafkaRunnerError> {
+        let committed = match timeout(KAFKA_BOUND, self.commit_in_turn(due, landed)).await {
             Ok(Some(committed)) => committed,
             Ok(None) | Err(_) => Err(KafkaError::ConsumerCommit(RDKafkaErrorCode::OperationTimedOut)),
         };
-        committed.map_err(KafkaRunnerError::Commit)
+        committed.map_err(|source| self.commit_failure(source))
+    }
+
+    fn commit_failure(&self, source: KafkaError) -> KafkaRunnerError {
+        use RDKafkaErrorCode::{IllegalGeneration, UnknownMemberId};
+        match source.rdkafka_error_code() {
+            // This client names no member, which is right only in a group that has none.
+            Some(UnknownMemberId | IllegalGeneration) => {
+                KafkaRunnerError::GroupHasMembers { group: self.0.group.clone(), source }
+            }
+            _ => KafkaRunnerError::Commit(source),
+        }
     }
 
     /// The turn to commit. Whoever has it knows that no commit is under way.
@@ -218,16 +280,20 @@ impl Client {
         let _ = timeout(KAFKA_BOUND, self.turn()).await;
     }
 
+    /// `None` = it ended without a result.
     async fn commit_in_turn(
         &self,
         due: impl FnOnce() -> Vec<Position> + Send + 'static,
-    ) -> Option<KafkaResult<Vec<Position>>> {
+        landed: impl FnOnce(&[Position]) + Send + 'static,
+    ) -> Option<KafkaResult<()>> {
         let turn = self.turn().await;
         let (client, (answer, answered)) = (self.clone(), oneshot::channel());
-        // Without a coordinator the call lasts for seconds, and a runtime that ends waits for its own threads.
-        std::thread::spawn(move || {
+        self.0.thread.run(move || {
             let due = due();
-            let committed = client.commit_now(&due).map(|()| due);
+            let committed = client.commit_now(&due);
+            if committed.is_ok() {
+                landed(&due);
+            }
             drop(turn);
             let _ = answer.send(committed);
         });
@@ -245,11 +311,11 @@ impl Client {
             element.set_offset(rdkafka::Offset::Offset(position.next.get()))?;
             element.set_metadata(position.note.to_string());
         }
-        self.consumer().commit(&list, CommitMode::Sync)
+        self.asking().commit(&list, CommitMode::Sync)
     }
 }
 
-fn list<'a>(
+pub(super) fn list<'a>(
     partitions: impl IntoIterator<Item = (&'a TopicPartition, rdkafka::Offset)>,
 ) -> KafkaResult<TopicPartitionList> {
     let mut list = TopicPartitionList::new();
@@ -260,15 +326,25 @@ fn list<'a>(
 }
 
 /// An offset that a broker named.
-fn checked(field: &'static str, partition: &TopicPartition, offset: i64) -> Result<Offset, KafkaRunnerError> {
+pub(super) fn checked(
+    field: &'static str,
+    partition: &TopicPartition,
+    offset: i64,
+) -> Result<Offset, KafkaRunnerError> {
     let invalid = |offset| KafkaRunnerError::NegativeOffset { field, offset, partition: partition.clone() };
     Offset::new(offset).map_err(invalid)
 }
 
+fn on_a_thread<R>(work: impl Future<Output = R> + Send + 'static) -> Result<(), KafkaRunnerError> {
+    let body = move || drop(futures::executor::block_on(work));
+    let started = std::thread::Builder::new().name("kafka-events".to_owned()).spawn(body);
+    started.map(drop).map_err(|error| KafkaRunnerError::Thread(error.to_string()))
+}
+
 /// librdkafka's own events: errors of brokers, from which it recovers by itself.
-async fn serve_events(consumer: Arc<StreamConsumer<KafkaEvents>>) {
+async fn serve_events(handle: Handle) {
     loop {
-        if let Err(error) = consumer.recv().await {
+        if let Err(error) = handle.recv().await {
             debug!(%error, "kafka");
         }
     }
@@ -278,7 +354,7 @@ async fn serve_events(consumer: Arc<StreamConsumer<KafkaEvents>>) {
 mod tests {
     use futures::future::join_all;
     use kafka_assigner_types::id::Epoch;
-    use rdkafka::mocking::MockCluster;
+    use rdkafka::mocking::{MockCluster, MockCoordinator};
     use rdkafka::types::{RDKafkaApiKey, RDKafkaRespErr};
     use tokio::time::Instant;
 
@@ -300,7 +376,7 @@ mod tests {
         let _reader = client.read(&read, Offset::ZERO).await.expect("no broker is asked");
         assert_eq!(client.unassign(&other), Ok(()), "librdkafka was asked, and complained");
         assert_eq!(client.unassign(&read), Ok(()));
-        assert!(client.consumer().assignment().expect("no broker is asked").elements().is_empty());
+        assert!(client.reading().assignment().expect("no broker is asked").elements().is_empty());
         assert_eq!(client.unassign(&read), Ok(()));
     }
 
@@ -325,12 +401,40 @@ mod tests {
         assert!(refused.iter().all(|end| matches!(end, Ok(Offset::ZERO))), "{refused:?}");
     }
 
+    #[tokio::test]
+    async fn a_partition_is_read_while_a_commit_hangs() {
+        let cluster = MockCluster::new(2).expect("a cluster in this process");
+        cluster.create_topic("t", 2, 1).expect("a new topic");
+        for number in 0..2 {
+            cluster.partition_leader("t", number, Some(1)).expect("a broker");
+        }
+        cluster.coordinator(MockCoordinator::Group("g".into()), 2).expect("a broker");
+        let client =
+            Client::new(&KafkaOptions::new(cluster.bootstrap_servers(), "g")).expect("valid options");
+        client.commit(|| vec![first_position()], |_| {}).await.expect("a coordinator");
+        // Afterwards it knows the topic's leaders, and need not ask the broker that hangs.
+        let mut other = client.read(&at(1), Offset::ZERO).await.expect("no broker is asked");
+        assert!(other.ahead().await.is_ok());
+        cluster.broker_round_trip_time(2, Duration::from_secs(4)).expect("a broker");
+        let hangs = tokio::spawn({
+            let client = client.clone();
+            async move { client.commit(|| vec![first_position()], |_| {}).await }
+        });
+        tokio::time::sleep(Duration::from_millis(200)).await;
+        let mut reader = client.read(&at(0), Offset::ZERO).await.expect("no broker is asked");
+        let ahead = timeout(Duration::from_secs(2), reader.ahead()).await;
+        assert!(matches!(ahead, Ok(Ok(_))) && !hangs.is_finished(), "{ahead:?}");
+    }
+
     #[tokio::test(start_paused = true)]
     async fn a_commit_that_nobody_answers_ends_within_its_bound_and_holds_up_no_exit() {
         let client = Client::new(&KafkaOptions::new("127.0.0.1:1", "g")).expect("valid options");
         let position = first_position();
         let begun = Instant::now();
-        assert!(matches!(client.commit(move || vec![position]).await, Err(KafkaRunnerError::Commit(_))));
+        assert!(matches!(
+            client.commit(move || vec![position], |_| {}).await,
+            Err(KafkaRunnerError::Commit(_))
+        ));
         assert!(begun.elapsed() <= KAFKA_BOUND + Duration::from_millis(1), "{:?}", begun.elapsed());
     }
 
@@ -338,12 +442,15 @@ mod tests {
     async fn a_commit_waits_for_one_whose_caller_gave_up() {
         let client = Client::new(&KafkaOptions::new("127.0.0.1:1", "g")).expect("valid options");
         let position = first_position();
-        assert!(client.commit(move || vec![position]).await.is_err());
+        assert!(client.commit(move || vec![position], |_| {}).await.is_err());
         let (asked, is_asked) = oneshot::channel();
-        let late = client.commit(move || {
-            let _ = asked.send(());
-            Vec::new()
-        });
+        let late = client.commit(
+            move || {
+                let _ = asked.send(());
+                Vec::new()
+            },
+            |_| {},
+        );
         assert!(late.await.is_err());
         assert!(is_asked.await.is_err(), "sent beside the one before it");
     }

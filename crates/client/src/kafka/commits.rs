@@ -1,12 +1,16 @@
 //! The offsets that were processed and have to be committed.
 
 use std::collections::BTreeMap;
+use std::error::Error;
+use std::panic::AssertUnwindSafe;
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use futures::FutureExt as _;
 use kafka_assigner_types::id::{Offset, TopicPartition};
 use kafka_assigner_types::topic_id::TopicId;
-use tokio::time::{Instant, MissedTickBehavior, interval};
+use tokio::time::{Instant, sleep};
 use tracing::warn;
 
 use super::client::{Client, Position};
@@ -19,16 +23,40 @@ use crate::claim::Claim;
 /// tight.
 const REFRESH: Duration = Duration::from_secs(6 * 60 * 60);
 
+/// The longest wait between commits while they fail, unless `commit_interval` is longer: one line in the log each time, and
+/// as much is handled twice where its cause ends and the process crashes.
+const LONGEST_PAUSE: Duration = Duration::from_secs(10);
+
 /// Positions by partition; clones share them.
 #[derive(Clone, Default)]
 pub(super) struct Commits(Arc<Mutex<BTreeMap<TopicPartition, Tracked>>>);
+
+/// The offset after the last record that was processed, of one partition. Who processes moves it without a lock; clones
+/// share it.
+#[derive(Debug, Clone)]
+pub(super) struct ProcessedPosition(Arc<AtomicI64>);
+
+impl ProcessedPosition {
+    fn at(next: Offset) -> Self {
+        Self(Arc::new(AtomicI64::new(next.get())))
+    }
+
+    /// The record before `next` was processed.
+    pub(super) fn advance(&self, next: Offset) {
+        self.0.store(next.get(), Ordering::SeqCst);
+    }
+
+    fn get(&self) -> Offset {
+        Offset::new(self.0.load(Ordering::SeqCst)).unwrap_or_default()
+    }
+}
 
 struct Tracked {
     claim: Claim,
     /// The id of the topic as it was when the partition was granted: the owner may go on reading one that was created
     /// under its name since, and what it commits then must not count there.
     topic_id: Option<TopicId>,
-    next: Offset,
+    next: ProcessedPosition,
     committed: Offset,
     /// The time at which the broker last took a commit under this grant; `None` = it has not.
     at: Option<Instant>,
@@ -36,7 +64,7 @@ struct Tracked {
 
 impl Tracked {
     fn has_moved(&self) -> bool {
-        self.next > self.committed
+        self.next.get() > self.committed
     }
 
     /// True if the broker has to be reminded of the offset, moved or not.
@@ -46,7 +74,7 @@ impl Tracked {
 
     fn position(&self, partition: &TopicPartition) -> Position {
         let note = CommitNote { epoch: self.claim.epoch(), topic_id: self.topic_id };
-        Position { partition: partition.clone(), next: self.next, note }
+        Position { partition: partition.clone(), next: self.next.get(), note }
     }
 }
 
@@ -64,15 +92,15 @@ impl Commits {
         topic_id: Option<TopicId>,
         next: Offset,
     ) {
-        let tracked = Tracked { claim, topic_id, next, committed: next, at: None };
+        let tracked =
+            Tracked { claim, topic_id, next: ProcessedPosition::at(next), committed: next, at: None };
         self.tracked().insert(partition.clone(), tracked);
     }
 
-    /// The record before `next` was processed.
-    pub(super) fn processed(&self, partition: &TopicPartition, next: Offset) {
-        if let Some(tracked) = self.tracked().get_mut(partition) {
-            tracked.next = next;
-        }
+    /// The position of a partition that has begun; one that counts for nothing where it has not.
+    pub(super) fn position(&self, partition: &TopicPartition) -> ProcessedPosition {
+        let tracked = self.tracked();
+        tracked.get(partition).map_or_else(|| ProcessedPosition::at(Offset::ZERO), |known| known.next.clone())
     }
 
     /// Nothing of the partition is committed any more.
@@ -80,16 +108,26 @@ impl Commits {
         self.tracked().remove(partition);
     }
 
-    /// The offsets that may and must be committed at `now`: of one partition if it has moved, and of all those that are
-    /// stale as well. A drain is on the path of a switch, so it commits nothing that it need not.
-    fn due(&self, only: Option<&TopicPartition>, now: Instant) -> Vec<Position> {
-        let is_due = |partition: &TopicPartition, tracked: &Tracked| match only {
-            Some(only) => only == partition && tracked.has_moved(),
-            None => tracked.has_moved() || tracked.is_stale(now),
-        };
+    /// The offsets that may be committed at `now`, and have moved or are stale.
+    fn due(&self, now: Instant) -> Vec<Position> {
+        let is_due = |tracked: &Tracked| tracked.has_moved() || tracked.is_stale(now);
         let tracked = self.tracked();
-        let due = tracked.iter().filter(|(at, tracked)| is_due(at, tracked) && tracked.claim.is_valid());
+        let due = tracked.iter().filter(|(_, tracked)| is_due(tracked) && tracked.claim.is_valid());
         due.map(|(partition, tracked)| tracked.position(partition)).collect()
+    }
+
+    /// The same for a drain of one partition: nothing where that has not moved, since a drain is on the path of a switch; and
+    /// else all that is due, so that the drains that wait behind it find nothing left to do.
+    fn due_with(&self, partition: &TopicPartition, now: Instant) -> Vec<Position> {
+        let has_moved = self.tracked().get(partition).is_some_and(Tracked::has_moved);
+        if has_moved { self.due(now) } else { Vec::new() }
+    }
+
+    fn due_for(&self, only: Option<&TopicPartition>, now: Instant) -> Vec<Position> {
+        match only {
+            Some(partition) => self.due_with(partition, now),
+            None => self.due(now),
+        }
     }
 
     fn committed(&self, positions: &[Position], now: Instant) {
@@ -102,38 +140,76 @@ impl Commits {
         }
     }
 
-    /// Commits what is due: of one partition, or of all.
+    /// Commits what is due: where one partition needs it, or anyway.
     pub(super) async fn commit(
         &self,
         client: &Client,
         only: Option<&TopicPartition>,
     ) -> Result<(), KafkaRunnerError> {
-        if self.due(only, Instant::now()).is_empty() {
+        if self.due_for(only, Instant::now()).is_empty() {
             return Ok(());
         }
-        // Asked again when its turn has come: by then a claim may have ended.
-        let (commits, only) = (self.clone(), only.cloned());
-        let committed = client.commit(move || commits.due(only.as_ref(), Instant::now())).await?;
-        self.committed(&committed, Instant::now());
-        Ok(())
+        // Asked again when its turn has come: by then a claim may have ended, or another one has committed it. Noted before
+        // the turn ends, for the next one to see.
+        let (commits, noted, only) = (self.clone(), self.clone(), only.cloned());
+        let due = move || commits.due_for(only.as_ref(), Instant::now());
+        client.commit(due, move |committed| noted.committed(committed, Instant::now())).await
     }
 
-    /// Commits all the time: what has moved, and what would be forgotten.
+    /// Commits all the time: what has moved, and what would be forgotten. Nothing ends it: a consumer that commits nothing
+    /// in silence would repeat everything after a crash.
     pub(super) async fn keep_committing(self, client: Client, every: Duration) {
-        let mut ticks = interval(every.min(REFRESH));
-        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut pace = CommitPace::new(every.min(REFRESH));
         loop {
-            ticks.tick().await;
-            if let Err(error) = self.commit(&client, None).await {
-                warn!(error = &error as &dyn std::error::Error, "the next commit includes it");
-            }
+            let result = AssertUnwindSafe(self.commit(&client, None)).catch_unwind().await;
+            let wait = match result {
+                Ok(Ok(())) => pace.succeeded(),
+                Ok(Err(error)) => pace.failed(&error),
+                Err(_) => pace.failed(&CommitPanicked),
+            };
+            sleep(wait).await;
         }
+    }
+}
+
+#[derive(Debug, thiserror::Error)]
+#[error("the commit panicked")]
+struct CommitPanicked;
+
+/// The waits between commits, which grow while they fail.
+#[derive(Debug)]
+struct CommitPace {
+    every: Duration,
+    failures: u32,
+}
+
+impl CommitPace {
+    const fn new(every: Duration) -> Self {
+        Self { every, failures: 0 }
+    }
+
+    const fn succeeded(&mut self) -> Duration {
+        self.failures = 0;
+        self.every
+    }
+
+    /// Tells why, as often as it is tried.
+    fn failed(&mut self, error: &(dyn Error + 'static)) -> Duration {
+        // 2^10 times a millisecond is a second already.
+        let factor = 1_u32 << self.failures.min(10);
+        self.failures = self.failures.saturating_add(1);
+        let wait = self.every.saturating_mul(factor).min(LONGEST_PAUSE).max(self.every);
+        warn!(error, ?wait, "offsets are not committed; the next commit includes them");
+        wait
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use futures::future::join_all;
     use kafka_assigner_types::id::Epoch;
+    use rdkafka::mocking::MockCluster;
+    use rdkafka::types::{RDKafkaApiKey, RDKafkaRespErr};
 
     use super::*;
     use crate::claim::SessionClaim;
@@ -143,7 +219,16 @@ mod tests {
     use kafka_assigner_types::moment::Moment;
 
     fn partition() -> TopicPartition {
-        TopicPartition::try_from(("t", 0)).expect("a valid name")
+        partition_of(0)
+    }
+
+    fn partition_of(number: u32) -> TopicPartition {
+        TopicPartition::try_from(("t", number)).expect("a valid name")
+    }
+
+    fn position_of(number: u32) -> Position {
+        let note = CommitNote { epoch: Epoch(5), topic_id: None };
+        Position { partition: partition_of(number), next: offset(1), note }
     }
 
     fn offset(number: i64) -> Offset {
@@ -163,7 +248,7 @@ mod tests {
         let client = Client::new(&KafkaOptions::new("127.0.0.1:1", "g")).expect("valid options");
         let (commits, at, claim) = (Commits::default(), partition(), claim());
         commits.begin(&at, claim.clone(), TopicId::new([7; 16]), offset(7));
-        commits.processed(&at, offset(8));
+        commits.position(&at).advance(offset(8));
         let turn = client.turn().await;
         let commit = tokio::spawn({
             let (commits, client) = (commits.clone(), client.clone());
@@ -176,33 +261,79 @@ mod tests {
         commit.await.expect("no panic").expect("the broker, which is not there, is not asked");
     }
 
+    // In the stricter modes nobody works until the last of them has landed.
+    #[tokio::test]
+    async fn many_drains_at_once_commit_together() {
+        let cluster = MockCluster::new(1).expect("a cluster in this process");
+        cluster.create_topic("t", 300, 1).expect("a new topic");
+        let options = KafkaOptions::new(cluster.bootstrap_servers(), "g");
+        let client = Client::new(&options).expect("valid options");
+        let commits = Commits::default();
+        let partitions: Vec<_> = (0..300).map(partition_of).collect();
+        for at in &partitions {
+            commits.begin(at, claim(), None, offset(7));
+            commits.position(at).advance(offset(8));
+        }
+        // Finds the coordinator.
+        client.commit(|| vec![position_of(0)], |_| {}).await.expect("a coordinator");
+        cluster.broker_round_trip_time(1, Duration::from_millis(20)).expect("a broker");
+        let begun = Instant::now();
+        let drained = join_all(partitions.iter().map(|at| commits.commit(&client, Some(at)))).await;
+        assert!(drained.iter().all(Result::is_ok), "{drained:?}");
+        assert!(begun.elapsed() < Duration::from_secs(1), "{:?}", begun.elapsed());
+    }
+
+    #[tokio::test]
+    async fn a_group_that_others_subscribe_under_is_named_as_the_reason() {
+        let cluster = MockCluster::new(1).expect("a cluster in this process");
+        cluster.create_topic("t", 1, 1).expect("a new topic");
+        let options = KafkaOptions::new(cluster.bootstrap_servers(), "g");
+        let client = Client::new(&options).expect("valid options");
+        let refused = RDKafkaRespErr::RD_KAFKA_RESP_ERR_UNKNOWN_MEMBER_ID;
+        cluster.request_errors(RDKafkaApiKey::OffsetCommit, &[refused; 8]);
+        let error = client.commit(|| vec![position_of(0)], |_| {}).await.expect_err("refused").to_string();
+        assert!(error.contains("subscribe"), "{error}");
+    }
+
+    #[test]
+    fn commits_that_fail_are_tried_again_after_growing_waits() {
+        let mut pace = CommitPace::new(Duration::from_millis(200));
+        for expected in [200, 400, 800, 1_600, 3_200, 6_400, 10_000, 10_000] {
+            assert_eq!(pace.failed(&CommitPanicked), Duration::from_millis(expected));
+        }
+        assert_eq!(pace.succeeded(), Duration::from_millis(200));
+        assert_eq!(pace.failed(&CommitPanicked), Duration::from_millis(200));
+        let mut seldom = CommitPace::new(Duration::from_secs(60));
+        assert_eq!(seldom.failed(&CommitPanicked), Duration::from_secs(60));
+    }
+
     #[tokio::test(start_paused = true)]
     async fn an_offset_is_committed_after_the_grant_and_again_every_six_hours() {
         let (commits, at, claim) = (Commits::default(), partition(), claim());
         commits.begin(&at, claim.clone(), TopicId::new([7; 16]), offset(7));
         let note = CommitNote { epoch: Epoch(5), topic_id: TopicId::new([7; 16]) };
         let first = vec![Position { partition: at.clone(), next: offset(7), note }];
-        assert_eq!(commits.due(None, Instant::now()), first, "who committed it may have done so days ago");
+        assert_eq!(commits.due(Instant::now()), first, "who committed it may have done so days ago");
         commits.committed(&first, Instant::now());
-        assert_eq!(commits.due(None, Instant::now()), []);
+        assert_eq!(commits.due(Instant::now()), []);
         tokio::time::advance(REFRESH - Duration::from_secs(1)).await;
-        assert_eq!(commits.due(None, Instant::now()), []);
+        assert_eq!(commits.due(Instant::now()), []);
         tokio::time::advance(Duration::from_secs(1)).await;
-        assert_eq!(commits.due(None, Instant::now()), first);
-        assert_eq!(commits.due(Some(&at), Instant::now()), [], "a drain is not held up by it");
+        assert_eq!(commits.due(Instant::now()), first);
+        assert_eq!(commits.due_with(&at, Instant::now()), [], "a drain is not held up by it");
         claim.end();
-        assert_eq!(commits.due(None, Instant::now()), []);
+        assert_eq!(commits.due(Instant::now()), []);
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_record_that_is_committed_puts_the_next_refresh_off() {
         let (commits, at) = (Commits::default(), partition());
         commits.begin(&at, claim(), None, offset(7));
-        commits.committed(&commits.due(None, Instant::now()), Instant::now());
+        commits.committed(&commits.due(Instant::now()), Instant::now());
         tokio::time::advance(REFRESH - Duration::from_secs(1)).await;
-        commits.processed(&at, offset(8));
-        commits.committed(&commits.due(None, Instant::now()), Instant::now());
+        commits.position(&at).advance(offset(8));
+        commits.committed(&commits.due(Instant::now()), Instant::now());
         tokio::time::advance(Duration::from_secs(1)).await;
-        assert_eq!(commits.due(None, Instant::now()), []);
+        assert_eq!(commits.due(Instant::now()), []);
     }
 }

@@ -1,9 +1,10 @@
 //! The position of a reader in its partition: pure, so that every order of records and ends can be tested.
 
-use kafka_assigner_types::id::Offset;
-use rdkafka::message::Message as _;
+use std::collections::VecDeque;
 
-use super::record::Record;
+use kafka_assigner_handler::Record;
+use kafka_assigner_types::id::Offset;
+use rdkafka::types::RDKafkaErrorCode;
 
 /// The next item of a partition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -14,26 +15,42 @@ pub(super) enum Ahead {
     End,
 }
 
-/// A record came from before what was read already: the log was cut or made anew, for example by an unclean election
-/// or because the topic was created again. The state that was made of it is of no use.
+/// The reason for which nothing more can be read at a position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("the log was reset: it goes on before what was read already")]
-pub(super) struct LogReset;
+pub(super) enum ReadFailure {
+    /// A record came from before what was read already: the log was cut or made anew, for example by an unclean election
+    /// or because the topic was created again. The state that was made of it is of no use.
+    #[error("the log was reset: it goes on before what was read already")]
+    Reset,
+    /// The log has nothing at the position: retention removed it, or the log was cut.
+    #[error("the log has nothing at the position: it was removed, or the log was cut")]
+    OutOfRange,
+    /// A batch of the broker can't be read. Going on behind it would pass records over.
+    #[error("the log is damaged, or compressed as this build can't read ({0})")]
+    Damaged(RDKafkaErrorCode),
+}
 
-/// A position, with one record of looking ahead.
+/// A position, with the records that came and were not taken.
 #[derive(Debug)]
 pub(super) struct Cursor {
     next: Offset,
-    held: Option<Record>,
+    /// The offset after the last record that came.
+    come: Offset,
+    held: VecDeque<Record>,
     at_end: bool,
-    is_reset: bool,
+    failure: Option<ReadFailure>,
     /// The time at which the last record that came was written, in milliseconds since 1970.
     written_ms: Option<i64>,
 }
 
 impl Cursor {
     pub(super) const fn at(next: Offset) -> Self {
-        Self { next, held: None, at_end: false, is_reset: false, written_ms: None }
+        Self { next, come: next, held: VecDeque::new(), at_end: false, failure: None, written_ms: None }
+    }
+
+    /// The reason for which nothing more comes; what came before it may be there still.
+    pub(super) const fn failure(&self) -> Option<ReadFailure> {
+        self.failure
     }
 
     /// The offset after the last record that was taken.
@@ -47,63 +64,62 @@ impl Cursor {
     }
 
     /// True if the next record has to be waited for.
-    pub(super) const fn needs_more(&self) -> bool {
-        self.held.is_none() && !self.is_reset
+    pub(super) fn needs_more(&self) -> bool {
+        self.held.is_empty() && self.failure.is_none()
     }
 
     /// The next item, if it is known.
     ///
     /// # Errors
     ///
-    /// [`LogReset`], from then on for ever.
-    pub(super) fn ahead(&self) -> Result<Option<Ahead>, LogReset> {
-        match &self.held {
-            _ if self.is_reset => Err(LogReset),
-            Some(record) => Ok(Some(Ahead::Record(offset_of(record)))),
-            None => Ok(self.at_end.then_some(Ahead::End)),
+    /// [`ReadFailure`], from then on for ever. What came before it can be taken.
+    pub(super) fn ahead(&self) -> Result<Option<Ahead>, ReadFailure> {
+        match (self.held.front(), self.failure) {
+            (_, Some(ReadFailure::Reset)) => Err(ReadFailure::Reset),
+            (Some(record), _) => Ok(Some(Ahead::Record(record.offset()))),
+            (None, Some(failure)) => Err(failure),
+            (None, None) => Ok(self.at_end.then_some(Ahead::End)),
         }
     }
 
     /// Takes the record that is ahead; `None` where there is none.
     pub(super) fn take(&mut self) -> Option<Record> {
-        let record = self.held.take()?;
-        self.next = offset_of(&record).next();
+        let record = self.held.pop_front()?;
+        self.next = record.offset().next();
         Some(record)
     }
 
-    /// Undoes [`take`](Self::take).
+    /// Undoes the last [`take`](Self::take) that was not undone.
     pub(super) fn put_back(&mut self, record: Record) {
-        self.next = offset_of(&record);
-        self.held = Some(record);
+        self.next = record.offset();
+        self.held.push_front(record);
     }
 
     pub(super) fn received(&mut self, record: Record) {
-        if offset_of(&record) < self.next {
-            self.is_reset = true;
+        if record.offset() < self.come {
+            self.fail(ReadFailure::Reset);
+            self.held.clear();
             return;
         }
         self.at_end = false;
-        self.written_ms = record.timestamp().to_millis();
-        self.held = Some(record);
+        self.come = record.offset().next();
+        self.written_ms = record.time().millis();
+        self.held.push_back(record);
     }
 
     pub(super) const fn reached_end(&mut self) {
         self.at_end = true;
     }
-}
 
-/// The offset of a record.
-///
-/// # Panics
-///
-/// The offset is negative: no log has such a record, and librdkafka delivers records of logs.
-pub(super) fn offset_of(record: &Record) -> Offset {
-    Offset::new(record.offset()).expect("a record of a log has an offset from 0")
+    /// Nothing more comes.
+    pub(super) fn fail(&mut self, failure: ReadFailure) {
+        self.failure.get_or_insert(failure);
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use rdkafka::Timestamp;
+    use kafka_assigner_handler::{RecordTime, TopicPartition};
 
     use super::*;
 
@@ -112,7 +128,8 @@ mod tests {
     }
 
     fn record(offset: i64) -> Record {
-        Record::new(None, None, "t".into(), Timestamp::CreateTime(1_000 + offset), 0, offset, None)
+        let partition = TopicPartition::try_from(("t", 0)).expect("a valid name");
+        Record::new(partition, at(offset)).with_time(RecordTime::Created(1_000 + offset))
     }
 
     #[test]
@@ -139,10 +156,22 @@ mod tests {
     fn a_record_from_before_what_was_read_is_a_reset_for_ever() {
         let mut cursor = Cursor::at(at(5));
         cursor.received(record(4));
-        assert_eq!(cursor.ahead(), Err(LogReset));
+        assert_eq!(cursor.ahead(), Err(ReadFailure::Reset));
         cursor.reached_end();
-        assert_eq!(cursor.ahead(), Err(LogReset));
+        assert_eq!(cursor.ahead(), Err(ReadFailure::Reset));
         assert!(cursor.take().is_none(), "the record must not reach a handler");
+    }
+
+    #[test]
+    fn what_came_before_a_damage_is_taken_and_nothing_after_it() {
+        let (mut cursor, damaged) =
+            (Cursor::at(at(5)), ReadFailure::Damaged(RDKafkaErrorCode::BadCompression));
+        cursor.received(record(5));
+        cursor.fail(damaged);
+        cursor.fail(ReadFailure::OutOfRange);
+        assert_eq!(cursor.ahead(), Ok(Some(Ahead::Record(at(5)))));
+        assert!(cursor.take().is_some() && !cursor.needs_more());
+        assert_eq!(cursor.ahead(), Err(damaged));
     }
 
     #[test]
@@ -152,5 +181,22 @@ mod tests {
         let taken = cursor.take().expect("it is ahead");
         cursor.put_back(taken);
         assert_eq!((cursor.ahead(), cursor.next()), (Ok(Some(Ahead::Record(at(5)))), at(5)));
+    }
+
+    #[test]
+    fn records_that_were_put_back_come_in_their_order() {
+        let mut cursor = Cursor::at(at(5));
+        let taken = [5, 6, 9].map(|offset| {
+            cursor.received(record(offset));
+            cursor.take().expect("it is ahead")
+        });
+        taken.into_iter().rev().take(2).for_each(|record| cursor.put_back(record));
+        assert_eq!(cursor.next(), at(6));
+        assert_eq!(
+            [cursor.take(), cursor.take(), cursor.take()].map(|taken| taken.map(|record| record.offset())),
+            [Some(at(6)), Some(at(9)), None]
+        );
+        cursor.received(record(10));
+        assert_eq!(cursor.ahead(), Ok(Some(Ahead::Record(at(10)))));
     }
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use kafka_assigner_types::id::{InvalidOffset, TopicPartition};
+use kafka_assigner_types::id::{InvalidOffset, Offset, TopicPartition};
 use rdkafka::error::KafkaError;
 
 /// Kafka could not be asked, or refused.
@@ -15,6 +15,16 @@ pub enum KafkaRunnerError {
     /// Processed offsets can't be committed that often; see [`KafkaOptions::commit_interval`](crate::kafka::KafkaOptions::commit_interval).
     #[error("commit_interval = {0:?} is refused: it must be longer than 0")]
     CommitInterval(Duration),
+    /// A setting has another value than the runner needs.
+    #[error("setting {setting} = {value:?} is refused: the runner needs {needed:?}")]
+    Setting {
+        /// The name.
+        setting: String,
+        /// The value that was given.
+        value: String,
+        /// The only value that it may have.
+        needed: String,
+    },
     /// A partition could not be read.
     #[error("{partition} can't be read")]
     Read {
@@ -54,9 +64,42 @@ pub enum KafkaRunnerError {
         #[source]
         source: KafkaError,
     },
+    /// The group has committed nothing, and may not begin then; see [`StartPosition::Refuse`](crate::kafka::StartPosition::Refuse).
+    #[error("the group has committed nothing in {0}, and is not to begin then")]
+    NothingCommitted(TopicPartition),
+    /// Records were removed before they were processed, and the partition may not begin then; see
+    /// [`GapRule::Refuse`](crate::kafka::GapRule::Refuse).
+    #[error("the records of {partition} from {from} on, before {to}, are gone")]
+    Gap {
+        /// The partition.
+        partition: TopicPartition,
+        /// The first offset that is gone.
+        from: Offset,
+        /// The first offset that is there.
+        to: Offset,
+    },
     /// Offsets could not be committed.
     #[error("offsets can't be committed")]
     Commit(#[source] KafkaError),
+    /// The handler failed.
+    #[error("{0}")]
+    Handler(String),
+    /// The handler failed, or panicked, and may have changed its state, or the log was reset: the partition is prepared again.
+    #[error("the state is spoiled: {0}")]
+    Spoiled(String),
+    /// Offsets could not be committed, since the group has members that subscribe: Kafka takes commits of those only. End
+    /// them, or commit under another group.
+    #[error("offsets can't be committed: other consumers subscribe under the group {group:?}")]
+    GroupHasMembers {
+        /// The group of [`KafkaOptions`](crate::kafka::KafkaOptions).
+        group: String,
+        /// The error of the Kafka client.
+        #[source]
+        source: KafkaError,
+    },
+    /// A thread beside the runtime could not be started.
+    #[error("a thread of the kafka client can't be started: {0}")]
+    Thread(String),
     /// A call is out of order: the partition is not in the state that the call is for.
     #[error("{0} is not prepared here")]
     NotHeld(TopicPartition),

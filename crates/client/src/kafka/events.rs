@@ -1,16 +1,33 @@
 //! The events that librdkafka tells of itself.
 
+use std::error::Error;
+
 use rdkafka::ClientContext;
+use rdkafka::client::OAuthToken;
 use rdkafka::consumer::ConsumerContext;
 use rdkafka::error::KafkaError;
 use rdkafka::types::RDKafkaErrorCode;
 use tracing::debug;
 
-/// Hears what librdkafka tells of itself.
-#[derive(Debug)]
-pub(super) struct KafkaEvents;
+use super::token_source::TokenSource;
+use crate::causes::with_causes;
+
+/// Hears what librdkafka tells of itself, and answers what it asks.
+#[derive(Debug, Clone)]
+pub(super) struct KafkaEvents {
+    /// `None` = librdkafka needs no tokens, or fetches them itself.
+    pub(super) tokens: Option<TokenSource>,
+}
 
 impl ClientContext for KafkaEvents {
+    const ENABLE_REFRESH_OAUTH_TOKEN: bool = true;
+
+    fn generate_oauth_token(&self, config: Option<&str>) -> Result<OAuthToken, Box<dyn Error>> {
+        let Some(tokens) = &self.tokens else { return Err("KafkaOptions::tokens is not set".into()) };
+        // It becomes a text of C, which ends at the first null.
+        tokens.token(config).map_err(|error| with_causes(&*error).replace('\0', " ").into())
+    }
+
     /// It recovers from errors of brokers by itself. Ends of partitions come here as well, many times a second from a
     /// reader that is up to date; they are none, and readers learn of them from their queues.
     fn error(&self, error: KafkaError, reason: &str) {
@@ -29,6 +46,20 @@ fn is_end(error: &KafkaError) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn tokens_come_from_their_source_and_errors_with_their_causes() {
+        let token =
+            |of: Option<TokenSource>| KafkaEvents { tokens: of }.generate_oauth_token(Some("scope=a"));
+        let source = TokenSource::new(|config| {
+            let (token, principal_name) = (config.unwrap_or_default().to_owned(), "alice".to_owned());
+            Ok(OAuthToken { token, principal_name, lifetime_ms: i64::MAX })
+        });
+        assert_eq!(token(Some(source)).expect("a token").token, "scope=a");
+        let failed = token(Some(TokenSource::new(|_| Err("no \0 route".into())))).err().expect("an error");
+        assert_eq!(failed.to_string(), "no   route");
+        assert!(token(None).is_err());
+    }
 
     #[test]
     fn the_end_of_a_partition_is_told_apart_from_errors() {

@@ -1,6 +1,7 @@
 //! Questions to brokers that many partitions ask at the same moment: [`Lookup`].
 
 use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use kafka_assigner_types::id::TopicPartition;
@@ -101,9 +102,15 @@ fn answer_each(asked: &mut Waiting, answers: &TopicPartitionList) {
             continue;
         };
         let callers = asked.remove(&partition).unwrap_or_default();
-        let found = || FoundOffset { offset: element.offset(), metadata: element.metadata().to_owned() };
+        let found = || FoundOffset { offset: element.offset(), metadata: readable(|| element.metadata()) };
         answer(callers, &element.error().map(|()| found()));
     }
+}
+
+/// The text that `read` gives, or none where it panics: rdkafka does so at bytes that are no UTF-8, and any tool may have
+/// committed them. Such an offset counts as one without a text.
+fn readable<'a>(read: impl FnOnce() -> &'a str) -> String {
+    catch_unwind(AssertUnwindSafe(read)).map_or_else(|_| String::new(), str::to_owned)
 }
 
 fn answer(callers: Vec<oneshot::Sender<KafkaResult<FoundOffset>>>, with: &KafkaResult<FoundOffset>) {
@@ -139,6 +146,13 @@ mod tests {
             list.add_partition_offset(at.topic.as_str(), at.kafka_number(), offset)?;
         }
         Ok(list)
+    }
+
+    // rdkafka can't commit such a text, so the panic stands for its own.
+    #[test]
+    fn a_text_that_can_not_be_read_is_none() {
+        assert_eq!(readable(|| "epoch=5"), "epoch=5");
+        assert_eq!(readable(|| panic!("Metadata is not UTF-8")), "");
     }
 
     #[tokio::test]

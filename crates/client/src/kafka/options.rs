@@ -9,17 +9,23 @@ use rdkafka::types::RDKafkaConfRes;
 use tokio::sync::Semaphore;
 
 use super::error::KafkaRunnerError;
+use super::token_source::TokenSource;
 
 /// Settings that hold unless the user sets others.
-const DEFAULTS: [(&str, &str); 8] = [
-    // A partition that is new to a quiet broker connection waits for the outstanding fetch, at most this long. Costs
-    // up to 50 empty fetches a second and broker while nothing is written.
-    ("fetch.wait.max.ms", "20"),
+const DEFAULTS: [(&str, &str); 10] = [
+    // As in other clients of Kafka: a fetch that finds nothing costs the broker a look at each partition in it. A partition
+    // that is new to a quiet broker connection waits for the outstanding fetch, at most this long, while it is prepared.
+    ("fetch.wait.max.ms", "500"),
     // How soon a partition is fetched again once its full queue was emptied; the default of 1 s would be a gap.
-    ("fetch.queue.backoff.ms", "10"),
-    // Bounds of each partition's own queue. A hundred partitions may then take 200 MB while all of them warm.
-    ("queued.min.messages", "10000"),
-    ("queued.max.messages.kbytes", "2048"),
+    ("fetch.queue.backoff.ms", "5"),
+    // Bounds of each partition's own queue, which the last fetch may exceed: a hundred partitions that nobody takes records
+    // of hold some 200 MB. The former takes over where records are smaller than 256 bytes, each of which costs about that.
+    ("queued.min.messages", "4000"),
+    ("queued.max.messages.kbytes", "1024"),
+    // Bounds of one fetch, and of each partition in it: it has room for a hundred with a backlog, so that none of them takes
+    // that of the others. Unless it is set, the former is lowered to the bound of one queue.
+    ("fetch.max.bytes", "52428800"),
+    ("fetch.message.max.bytes", "524288"),
     ("fetch.error.backoff.ms", "100"),
     ("reconnect.backoff.max.ms", "1000"),
     // How long a commit waits for a coordinator, and then for the answer to its first attempt. Together no longer than the
@@ -29,14 +35,27 @@ const DEFAULTS: [(&str, &str); 8] = [
     ("socket.timeout.ms", "5000"),
 ];
 
-/// Settings that the runner relies on, whatever the user sets.
+/// Settings that the runner relies on. Another value is refused.
 const REQUIRED: [(&str, &str); 4] = [
     ("enable.auto.commit", "false"),
     ("enable.auto.offset.store", "false"),
     // Tells that a reader has reached the end, also where the last offsets carry no records.
     ("enable.partition.eof", "true"),
-    // Where the committed offset is gone because of retention, the oldest record is next: nothing is skipped.
-    ("auto.offset.reset", "earliest"),
+    // Records that are gone are told, and not passed over in silence.
+    ("auto.offset.reset", "error"),
+];
+
+/// A setting whose name begins with one of these says how brokers are reached.
+const CONNECTIONS: [&str; 9] = [
+    "security.",
+    "sasl.",
+    "ssl.",
+    "enable.ssl.",
+    "enable.sasl.",
+    "https.",
+    "broker.address.",
+    "client.dns.",
+    "client.id",
 ];
 
 /// A setting whose name contains one of these may hold a secret, in any case of letters. Better to hide the path of a key
@@ -62,9 +81,11 @@ pub struct KafkaOptions {
     /// are handled twice at a switch, and how far a warm reader follows behind. A few milliseconds come close to a
     /// commit after each record. Longer than 6 h counts as 6 h, since offsets are committed again that often.
     pub commit_interval: Duration,
-    /// Settings of librdkafka, which win over this crate's defaults but not over what the runner relies on
-    /// (no automatic commits, end-of-partition events, reset to the earliest offset).
+    /// Settings of librdkafka, which win over this crate's defaults. What the runner relies on can't be set: no automatic
+    /// commits, end-of-partition events, no automatic reset of offsets, and the two fields above.
     pub settings: Vec<(String, String)>,
+    /// Fetches tokens where brokers ask for SASL `OAUTHBEARER`; `None` (the default) = they don't, or librdkafka does it.
+    pub tokens: Option<TokenSource>,
 }
 
 impl KafkaOptions {
@@ -76,22 +97,45 @@ impl KafkaOptions {
             concurrency: 64,
             commit_interval: Duration::from_millis(200),
             settings: Vec::new(),
+            tokens: None,
         }
     }
 
     /// # Errors
     ///
-    /// [`KafkaRunnerError::CommitInterval`].
-    pub(super) const fn validate(&self) -> Result<(), KafkaRunnerError> {
+    /// [`KafkaRunnerError::CommitInterval`], [`KafkaRunnerError::Setting`].
+    pub(super) fn validate(&self) -> Result<(), KafkaRunnerError> {
         if self.commit_interval.is_zero() {
             return Err(KafkaRunnerError::CommitInterval(self.commit_interval));
         }
-        Ok(())
+        self.settings.iter().try_for_each(|(key, value)| match self.fixed(key) {
+            Some(needed) if needed != value => Err(KafkaRunnerError::Setting {
+                setting: key.clone(),
+                value: value.clone(),
+                needed: needed.to_owned(),
+            }),
+            _ => Ok(()),
+        })
+    }
+
+    /// The value that a setting has, whatever the user sets; `None` = it is the user's.
+    fn fixed(&self, setting: &str) -> Option<&str> {
+        match setting {
+            "bootstrap.servers" | "metadata.broker.list" => Some(&self.brokers),
+            "group.id" => Some(&self.group),
+            _ => REQUIRED.iter().find(|(key, _)| *key == setting).map(|(_, value)| *value),
+        }
     }
 
     /// [`concurrency`](Self::concurrency) within what a semaphore can count.
     pub(super) fn permits(&self) -> usize {
         self.concurrency.clamp(1, Semaphore::MAX_PERMITS)
+    }
+
+    /// The settings that say how brokers are reached, which producers need as well.
+    pub(super) fn connection_settings(&self) -> impl Iterator<Item = &(String, String)> {
+        let is_of_connections = |key: &str| CONNECTIONS.iter().any(|prefix| key.starts_with(prefix));
+        self.settings.iter().filter(move |(key, _)| is_of_connections(key))
     }
 
     pub(super) fn client_config(&self) -> ClientConfig {
@@ -122,6 +166,7 @@ impl fmt::Debug for KafkaOptions {
             .field("concurrency", &self.concurrency)
             .field("commit_interval", &self.commit_interval)
             .field("settings", &self.settings.iter().map(shown).collect::<Vec<_>>())
+            .field("tokens", &self.tokens)
             .finish()
     }
 }
@@ -149,6 +194,46 @@ mod tests {
     use rdkafka::consumer::BaseConsumer;
 
     use super::*;
+
+    fn default_number(setting: &str) -> u64 {
+        let config = KafkaOptions::new("b:9092", "g").client_config();
+        config.get(setting).expect("set").parse().expect("a number")
+    }
+
+    #[test]
+    fn partitions_with_a_backlog_leave_room_in_a_fetch_for_all_that_may_warm_beside_them() {
+        let of_one = default_number("fetch.message.max.bytes");
+        assert!(default_number("fetch.max.bytes") >= 64 * of_one, "64 are prepared at once by default");
+        assert!(default_number("queued.max.messages.kbytes") * 1024 >= 2 * of_one, "none waits for its turn");
+    }
+
+    #[test]
+    fn silent_partitions_are_fetched_as_often_as_by_other_clients() {
+        assert_eq!(default_number("fetch.wait.max.ms"), 500, "the default of Kafka's clients");
+    }
+
+    #[test]
+    fn a_setting_that_would_be_overridden_is_refused_by_name() {
+        let with = |key: &str, value: &str| {
+            let mut options = KafkaOptions::new("b:9092", "g");
+            options.settings.push((key.to_owned(), value.to_owned()));
+            options.validate()
+        };
+        for (key, value) in [
+            ("auto.offset.reset", "latest"),
+            ("enable.auto.commit", "true"),
+            ("enable.partition.eof", "false"),
+            ("group.id", "other"),
+            ("bootstrap.servers", "other:9092"),
+            ("metadata.broker.list", "other:9092"),
+        ] {
+            let refused = with(key, value).expect_err("overridden").to_string();
+            assert!(refused.contains(key) && refused.contains(value), "{refused}");
+        }
+        for (key, value) in [("auto.offset.reset", "earliest"), ("group.id", "g"), ("fetch.min.bytes", "7")] {
+            assert!(with(key, value).is_ok(), "{key}");
+        }
+    }
 
     #[test]
     fn what_may_be_a_secret_is_not_shown() {

@@ -1,31 +1,33 @@
 //! The task that processes one owned partition.
 
-use std::panic::AssertUnwindSafe;
+mod failing;
+
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use futures::FutureExt as _;
+use kafka_assigner_handler::{BatchEnd, PartitionContext, Record, RecordError, RecordHandler, guarded};
 use kafka_assigner_types::id::Offset;
-use rdkafka::message::Message as _;
-use tokio::sync::{Semaphore, oneshot};
-use tokio::time::{Instant, sleep, timeout};
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::{Instant, sleep, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, error, warn};
 
-use super::client::Client;
-use super::commits::Commits;
-use super::cursor::{Ahead, LogReset, offset_of};
+use super::commits::ProcessedPosition;
+use super::cursor::{Ahead, ReadFailure};
 use super::error::KafkaRunnerError;
-use super::handler::RecordHandler;
+use super::ownership::context_of;
+use super::partition::Partition;
 use super::reader::PartitionReader;
-use super::record::Record;
+use super::runner_parts::RunnerParts;
+use super::state_reads::StateRead;
 use crate::context::OwnedContext;
-use crate::handler::HandlerError;
 
 /// The most records of a partition that are handled before another partition gets its turn.
 const BATCH: usize = 64;
+/// The same as a time: a few slow records must not keep others waiting for all of the batch.
+const BATCH_TIME: Duration = Duration::from_millis(20);
+/// The wait before the end of a log is asked for again that could not be read.
 const FIRST_RETRY: Duration = Duration::from_millis(100);
-const LONGEST_RETRY: Duration = Duration::from_secs(10);
 /// The wait for a record that may be on its way to a quiet partition: as long as a fetch may wait.
 const QUIET_WAIT: Duration = Duration::from_millis(20);
 /// The same where records come all the time. It ends with the next one, so its length costs nothing; only a producer
@@ -34,12 +36,6 @@ const IN_USE_WAIT: Duration = Duration::from_millis(500);
 /// The wait for a record that is in the log. A slow fetch takes less; what the log counts but never delivers,
 /// such as the markers of transactions, must not hold a switch up for longer.
 pub(super) const FETCH_WAIT: Duration = Duration::from_secs(1);
-
-/// A partition with its state.
-pub(super) struct Partition<S> {
-    pub(super) reader: PartitionReader,
-    pub(super) state: S,
-}
 
 /// The time since which the current record is being handled.
 #[derive(Debug, Clone, Default)]
@@ -60,31 +56,87 @@ impl Busy {
     }
 }
 
+/// The task of one partition under one grant.
 pub(super) struct Processing<H: RecordHandler> {
-    pub(super) handler: Arc<H>,
-    pub(super) context: OwnedContext,
+    parts: RunnerParts<H>,
+    owned: OwnedContext,
+    /// The same, as the handler sees it.
+    context: PartitionContext,
     /// Records before this offset were processed by another owner.
-    pub(super) start: Offset,
-    pub(super) permits: Arc<Semaphore>,
-    pub(super) client: Client,
-    pub(super) commits: Commits,
-    pub(super) busy: Busy,
-    pub(super) stop: CancellationToken,
+    start: Offset,
+    position: ProcessedPosition,
+    busy: Busy,
+    stop: CancellationToken,
     /// Told when processing runs.
-    pub(super) live: Option<oneshot::Sender<()>>,
-    /// The number of failures of the record that is ahead.
-    pub(super) failures: u32,
+    live: Option<oneshot::Sender<()>>,
+    /// The time before which the record that is ahead, and has failed, does not come again.
+    retry_at: Option<Instant>,
+    /// The records that were processed since the last snapshot.
+    since_snapshot: u64,
+    /// So many records come one by one, since one of them failed as part of a batch.
+    singles: usize,
+    /// True until it is known that the partition did not stand before its first record.
+    may_stand: bool,
+    /// True if the partition stands.
+    stands: bool,
     /// True if a record was handled after the word to stop.
-    pub(super) overlapped: bool,
+    overlapped: bool,
 }
 
-/// The claim has ended, the log was reset, or the task was told to stop.
+/// The next thing to do.
+enum ProcessingTurn<S> {
+    Records,
+    Read(StateRead<S>),
+    /// The claim has ended, the log was reset, or the task was told to stop.
+    End,
+}
+
+/// As [`ProcessingTurn::End`].
 struct ProcessingEnded;
 
 impl<H: RecordHandler> Processing<H> {
+    pub(super) fn new(
+        parts: RunnerParts<H>,
+        owned: OwnedContext,
+        start: Offset,
+        (busy, stop): (Busy, CancellationToken),
+        live: oneshot::Sender<()>,
+    ) -> Self {
+        Self {
+            context: context_of(&owned),
+            position: parts.commits.position(owned.partition()),
+            parts,
+            owned,
+            start,
+            busy,
+            stop,
+            live: Some(live),
+            retry_at: None,
+            since_snapshot: 0,
+            singles: 0,
+            may_stand: true,
+            stands: false,
+            overlapped: false,
+        }
+    }
+
     /// Processes until it is told to stop, the claim has ended, or the log was reset.
     pub(super) async fn run(mut self, mut partition: Partition<H::State>) -> Partition<H::State> {
-        while self.wait(&mut partition.reader).await.is_ok() {
+        let mut reads = self.parts.watch.readers.open(self.owned.partition(), self.owned.claim().clone());
+        if partition.failures.has_any() {
+            self.singles = H::BATCH;
+        }
+        loop {
+            match self.turn(&mut partition.reader, &mut reads).await {
+                ProcessingTurn::Records => {}
+                ProcessingTurn::Read(read) if self.context.may_act() => {
+                    read(&partition.state, self.context.epoch());
+                }
+                // Whoever asked is told, since nobody answers.
+                ProcessingTurn::Read(_) => continue,
+                ProcessingTurn::End => break,
+            }
+            // Also after a read: many of them must not hold the records up.
             self.batch(&mut partition).await;
         }
         self.overlap(&mut partition).await;
@@ -97,13 +149,13 @@ impl<H: RecordHandler> Processing<H> {
     /// The new owner has handled a record before that word was given. Its fetch may have been ahead of this one's, so
     /// stopping at once would leave up to a record's distance between the last record here and the first one there.
     async fn overlap(&mut self, partition: &mut Partition<H::State>) {
-        let claim = self.context.claim();
+        let claim = self.owned.claim();
         // In the stricter modes the new owner waits for this one.
-        if self.overlapped || claim.is_strict() || !claim.is_valid() {
+        if self.overlapped || self.stands || claim.is_strict() || !claim.is_valid() {
             return;
         }
         match self.next_comes(&mut partition.reader).await {
-            Ok(true) if self.context.claim().is_valid() => {
+            Ok(true) if self.context.may_act() => {
                 self.one(partition).await;
             }
             Ok(_) => {}
@@ -111,30 +163,50 @@ impl<H: RecordHandler> Processing<H> {
         }
     }
 
-    /// Waits until there is a record and the right to handle it.
-    async fn wait(&mut self, reader: &mut PartitionReader) -> Result<(), ProcessingEnded> {
-        let stop = self.stop.clone();
+    /// Waits for what is to be done next.
+    async fn turn(
+        &mut self,
+        reader: &mut PartitionReader,
+        reads: &mut mpsc::Receiver<StateRead<H::State>>,
+    ) -> ProcessingTurn<H::State> {
+        let (stop, has_begun) = (self.stop.clone(), self.live.is_none());
         tokio::select! {
             biased;
             // Nothing more is begun.
-            () = stop.cancelled() => Err(ProcessingEnded),
+            () = stop.cancelled() => ProcessingTurn::End,
+            // Quick; records follow in the same turn.
+            Some(read) = reads.recv(), if has_begun => ProcessingTurn::Read(read),
             // The usual case.
-            ready = self.record_and_claim(reader) => ready,
+            ready = self.record_and_claim(reader) => {
+                ready.map_or(ProcessingTurn::End, |()| ProcessingTurn::Records)
+            }
         }
     }
 
+    /// Waits until there is a record and the right to handle it.
     async fn record_and_claim(&mut self, reader: &mut PartitionReader) -> Result<(), ProcessingEnded> {
-        if self.failures > 0 {
-            sleep(FIRST_RETRY.saturating_mul(1 << self.failures.min(8)).min(LONGEST_RETRY)).await;
+        if self.stands {
+            self.context.ended().await;
+            return Err(ProcessingEnded);
         }
-        let come = self.next_record(reader).await;
-        come.map_err(|reset| self.spoil(reset))?;
-        self.context.claim().valid().await.map_err(|_| ProcessingEnded)?;
-        self.context.records.opened().await;
+        if let Some(at) = self.retry_at {
+            sleep_until(at).await;
+        }
+        match self.next_record(reader).await {
+            Ok(()) => {}
+            // Another preparation would read the same, and nobody can tell what is behind it.
+            Err(damaged @ ReadFailure::Damaged(_)) => {
+                self.stand(reader.next(), damaged.to_string());
+                return Ok(());
+            }
+            Err(failure) => return Err(self.spoil(&failure.to_string())),
+        }
+        self.owned.claim().valid().await.map_err(|_| ProcessingEnded)?;
+        self.owned.records.opened().await;
         Ok(())
     }
 
-    async fn next_record(&mut self, reader: &mut PartitionReader) -> Result<(), LogReset> {
+    async fn next_record(&mut self, reader: &mut PartitionReader) -> Result<(), ReadFailure> {
         if self.live.is_some() && reader.ahead().await? == Ahead::End {
             self.idle_start(reader).await;
         }
@@ -164,14 +236,14 @@ impl<H: RecordHandler> Processing<H> {
         if timeout(wait, reader.record()).await.is_ok() {
             return Ok(true);
         }
-        let end = self.client.end(self.context.partition()).await?;
+        let end = self.parts.client.end(self.context.partition()).await?;
         Ok(end > reader.next() && timeout(FETCH_WAIT, reader.record()).await.is_ok())
     }
 
-    /// The partition must be prepared again: its state stands for records that are gone.
-    fn spoil(&self, reset: LogReset) -> ProcessingEnded {
-        error!(partition = %self.context.partition(), error = %reset, "preparing the partition again");
-        self.context.spoil();
+    /// The partition must be prepared again: its state is of no use.
+    fn spoil(&self, reason: &str) -> ProcessingEnded {
+        error!(partition = %self.context.partition(), reason, "preparing the partition again");
+        self.owned.spoil();
         ProcessingEnded
     }
 
@@ -182,8 +254,9 @@ impl<H: RecordHandler> Processing<H> {
         }
     }
 
+    /// Handles records that are there, for a while.
     async fn batch(&mut self, partition: &mut Partition<H::State>) {
-        let (permits, stop) = (self.permits.clone(), self.stop.clone());
+        let (permits, stop) = (self.parts.permits.clone(), self.stop.clone());
         let _permit = tokio::select! {
             biased;
             // Nothing more is begun, so there is nothing to wait for.
@@ -191,61 +264,127 @@ impl<H: RecordHandler> Processing<H> {
             // Its turn.
             permit = permits.acquire() => permit.expect("never closed"),
         };
+        let until = Instant::now() + BATCH_TIME;
         for _ in 0..BATCH {
-            let may_go_on = !self.stop.is_cancelled() && self.context.claim().is_valid();
-            if !may_go_on || !self.one(partition).await {
+            if !self.may_go_on() || !self.next(partition).await || Instant::now() >= until {
                 break;
             }
         }
+        self.take_snapshot_when_due(partition);
         // Handlers that never wait must not keep the thread for themselves.
         tokio::task::yield_now().await;
     }
 
+    fn take_snapshot_when_due(&mut self, partition: &Partition<H::State>) {
+        let Some(snapshots) = &self.parts.rules.snapshots else { return };
+        if self.since_snapshot < snapshots.every.get() || partition.is_cut || !self.context.may_act() {
+            return;
+        }
+        let at = (self.context.partition(), self.context.topic_id());
+        if snapshots.take(&*self.parts.handler, at, &partition.state, partition.reader.next()) {
+            self.since_snapshot = 0;
+        }
+    }
+
+    fn may_go_on(&self) -> bool {
+        let waits = self.stands || self.retry_at.is_some_and(|at| at > Instant::now());
+        !waits && !self.stop.is_cancelled() && self.context.may_act()
+    }
+
+    /// Handles what is ahead: a record, or a batch where the handler takes some.
+    async fn next(&mut self, partition: &mut Partition<H::State>) -> bool {
+        if H::BATCH <= 1 || self.singles > 0 || partition.reader.next() < self.start {
+            self.singles = self.singles.saturating_sub(1);
+            return self.one(partition).await;
+        }
+        self.many(partition).await
+    }
+
     /// Handles the record that is ahead; false = there is none, it may not be begun now, or it failed.
     async fn one(&mut self, partition: &mut Partition<H::State>) -> bool {
-        if !matches!(partition.reader.ahead_now(), Ok(Some(Ahead::Record(_)))) {
+        let Ok(Some(Ahead::Record(offset))) = partition.reader.ahead_now() else { return false };
+        if self.stood(offset) {
             return false;
         }
         // Dropped when the record has ended, or failed.
-        let Some(_in_works) = self.context.records.begin() else { return false };
-        let Some(record) = partition.reader.take() else { return false };
+        let Some(_in_works) = self.owned.records.begin() else { return false };
+        let Some(record) = partition.take() else { return false };
         self.busy.begin();
-        match self.handle(&mut partition.state, &record).await {
+        match self.handle(partition, &record).await {
             Ok(()) => {
-                self.busy.set(None);
-                self.failures = 0;
-                self.overlapped = self.stop.is_cancelled();
+                partition.settle();
+                self.done(offset);
                 true
             }
-            Err(error) => {
-                warn!(partition = %self.context.partition(), offset = record.offset(), error, "record failed");
-                self.failures = self.failures.saturating_add(1);
-                partition.reader.put_back(record);
-                false
-            }
+            Err(error) => self.failed(partition, record, error).await,
         }
     }
 
-    async fn handle(&mut self, state: &mut H::State, record: &Record) -> Result<(), String> {
-        let offset = offset_of(record);
-        if offset < self.start {
-            let catch_up =
-                AssertUnwindSafe(|| self.handler.catch_up(self.context.partition(), state, record));
-            return text(std::panic::catch_unwind(catch_up));
+    async fn handle(&self, partition: &mut Partition<H::State>, record: &Record) -> Result<(), RecordError> {
+        let handler = &self.parts.handler;
+        if record.offset() >= self.start {
+            return guarded(handler.process(&self.context, &mut partition.state, record)).await;
         }
-        let process = AssertUnwindSafe(self.handler.process(&self.context, state, record));
-        text(process.catch_unwind().await)?;
-        self.context.handled(offset);
-        self.commits.processed(self.context.partition(), offset.next());
-        self.is_live();
-        Ok(())
+        if partition.failures.passes_over(record.offset()) {
+            return Ok(());
+        }
+        guarded(handler.catch_up(self.context.partition(), &mut partition.state, record)).await
     }
-}
 
-/// Turns errors and panics of a handler into text.
-fn text(handled: std::thread::Result<Result<(), HandlerError>>) -> Result<(), String> {
-    match handled {
-        Ok(result) => result.map_err(|error| error.to_string()),
-        Err(_) => Err("the handler panicked".to_owned()),
+    /// Handles the records that are there, up to the handler's number.
+    async fn many(&mut self, partition: &mut Partition<H::State>) -> bool {
+        let Ok(Some(Ahead::Record(offset))) = partition.reader.ahead_now() else { return false };
+        if self.stood(offset) {
+            return false;
+        }
+        let Some(_in_works) = self.owned.records.begin() else { return false };
+        let mut records = Vec::with_capacity(H::BATCH);
+        while records.len() < H::BATCH && matches!(partition.reader.ahead_now(), Ok(Some(Ahead::Record(_)))) {
+            records.extend(partition.take());
+        }
+        self.busy.begin();
+        let handler = &self.parts.handler;
+        let handled =
+            guarded(async { Ok(handler.process_batch(&self.context, &mut partition.state, &records).await) });
+        let end = handled.await.unwrap_or_else(|error| {
+            self.singles = records.len();
+            BatchEnd { handled: 0, error: Some(error) }
+        });
+        self.batch_ended(partition, records, end).await
+    }
+
+    async fn batch_ended(
+        &mut self,
+        partition: &mut Partition<H::State>,
+        mut records: Vec<Record>,
+        end: BatchEnd,
+    ) -> bool {
+        let rest = records.split_off(end.handled.min(records.len()));
+        let mut rest = rest.into_iter();
+        let failed = end.error.and_then(|error| Some((rest.next()?, error)));
+        rest.rev().for_each(|record| partition.put_back(record));
+        partition.settle();
+        for record in records.first().into_iter().chain(records.last().filter(|_| records.len() > 1)) {
+            self.done(record.offset());
+        }
+        // The first and the last one are counted.
+        self.since_snapshot += records.len().saturating_sub(2) as u64;
+        match failed {
+            Some((record, error)) => self.failed(partition, record, error).await,
+            None => !records.is_empty(),
+        }
+    }
+
+    /// The record at `offset` was handled.
+    fn done(&mut self, offset: Offset) {
+        self.busy.set(None);
+        self.retry_at = None;
+        self.overlapped = self.stop.is_cancelled();
+        if offset >= self.start {
+            self.owned.handled(offset);
+            self.position.advance(offset.next());
+            self.since_snapshot += 1;
+            self.is_live();
+        }
     }
 }

@@ -1,5 +1,8 @@
 //! Writes that the broker fences: a transactional producer for each partition that is owned.
 
+#[cfg(test)]
+mod producers_test;
+
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -15,6 +18,7 @@ use tokio::time::{Instant, sleep_until};
 use tracing::{info, warn};
 
 use super::blocking::{KAFKA_BOUND, blocking};
+use super::events::KafkaEvents;
 use super::options::{KafkaOptions, without_secret};
 use crate::claim::Claim;
 use crate::context::OwnedContext;
@@ -29,12 +33,17 @@ const COOLDOWN: Duration = Duration::from_secs(1);
 /// reserved or assigned, before it reads the rest of the log; [`write`](Self::write) puts records into a transaction.
 /// Clones share the producers.
 ///
-/// Each is a client of its own, with threads and connections, which is why a process may have [`MOST`](Self::MOST).
+/// Each is a client of its own, with threads and connections, which is why a process may have [`MOST`](Self::MOST): its
+/// consumer must not take more partitions (`ConsumerOptions::max_partitions`), or it is refused at its start.
+///
+/// A transaction holds the records of one write, and not the offset of the record that they follow from: that is committed
+/// later. After a crash in between, or a commit of which the answer was lost, they are written once more.
 #[derive(Clone)]
 pub struct FencedProducers(Arc<SharedProducers>);
 
 struct SharedProducers {
     config: ClientConfig,
+    events: KafkaEvents,
     group: String,
     slots: Mutex<BTreeMap<TopicPartition, ProducerSlot>>,
     leases: AtomicU64,
@@ -48,11 +57,38 @@ enum ProducerSlot {
 
 /// A producer that has the fence, or had it.
 struct Fenced {
-    producer: FutureProducer,
+    producer: OwnProducer,
     epoch: Epoch,
     taken: Instant,
     /// Somebody else has taken the fence, or what became of a transaction is not known.
     spent: bool,
+}
+
+/// A producer that ends beside the runtime, and outside of every lock: librdkafka joins a thread for that, and flushes.
+struct OwnProducer(Option<TransactionalProducer>);
+
+type TransactionalProducer = FutureProducer<KafkaEvents>;
+
+impl OwnProducer {
+    fn get(&self) -> &TransactionalProducer {
+        self.0.as_ref().expect("taken only when dropped")
+    }
+}
+
+impl Drop for OwnProducer {
+    fn drop(&mut self) {
+        let producer = self.0.take();
+        // Without a thread it ends here: late is better than not at all.
+        let _ = std::thread::Builder::new().name("kafka-producer".to_owned()).spawn(move || end(producer));
+    }
+}
+
+/// Ends a producer. A transaction that was dropped halfway must not hold up those who read what is committed; where there is
+/// none, librdkafka says so at once.
+fn end(producer: Option<TransactionalProducer>) {
+    if let Some(producer) = producer {
+        let _ = producer.abort_transaction(KAFKA_BOUND);
+    }
 }
 
 /// Nothing was written, except where it says otherwise.
@@ -101,20 +137,22 @@ impl fmt::Debug for FencedProducers {
 
 impl FencedProducers {
     /// The most partitions of a process that may have producers.
-    pub const MOST: usize = 32;
+    pub const MOST: u32 = 32;
 
-    /// No producers yet. `options` name the brokers, the group, and settings of librdkafka for producers.
+    /// No producers yet. `options` name the brokers, the group, and how brokers are reached (settings `security.*`, `sasl.*`,
+    /// `ssl.*` and the like); `settings` are more settings of librdkafka, for producers.
     #[must_use]
     pub fn new(options: &KafkaOptions, settings: &[(String, String)]) -> Self {
         let mut config = ClientConfig::new();
         // A transaction is on the way of whoever waits for it.
         config.set("linger.ms", "0");
-        for (key, value) in settings {
+        for (key, value) in options.connection_settings().chain(settings) {
             config.set(key, value);
         }
         config.set("bootstrap.servers", &options.brokers);
+        let events = KafkaEvents { tokens: options.tokens.clone() };
         let (group, slots, leases) = (options.group.clone(), Mutex::default(), AtomicU64::new(0));
-        Self(Arc::new(SharedProducers { config, group, slots, leases }))
+        Self(Arc::new(SharedProducers { config, events, group, slots, leases }))
     }
 
     fn slots(&self) -> MutexGuard<'_, BTreeMap<TopicPartition, ProducerSlot>> {
@@ -131,7 +169,7 @@ impl FencedProducers {
     /// Every variant of [`WriteError`] but [`Fenced`](WriteError::Fenced) and [`Transaction`](WriteError::Transaction).
     pub(super) async fn fence(&self, at: &TopicPartition, claim: &Claim) -> Result<(), WriteError> {
         let (lease, before) = self.lease(at)?;
-        let fenced = self.fenced(at, before, claim).await?;
+        let fenced = self.fenced(at, before, claim, |before| before.epoch == claim.epoch()).await?;
         lease.give_back(fenced);
         Ok(())
     }
@@ -151,23 +189,38 @@ impl FencedProducers {
     ) -> Result<(), WriteError> {
         let (at, claim) = (context.partition(), context.claim());
         let (lease, before) = self.lease(at)?;
-        let mut fenced = self.fenced(at, before, claim).await?;
-        let written = fenced.write(context, records).await;
-        fenced.spent = written.is_err();
+        let mut fenced = self.to_write(at, before, claim).await?;
+        let written = fenced.write(at, claim, records).await;
+        if written.is_err() {
+            fenced.spent = true;
+            fenced.abort().await;
+        }
         lease.give_back(fenced);
         written
     }
 
-    /// A producer that has the fence for the claim's epoch: the one there was, or another.
-    async fn fenced(
+    /// A producer to write with. An epoch that has risen under an owner that goes on costs nothing: where somebody else has
+    /// taken the fence meanwhile, the broker says so.
+    async fn to_write(
         &self,
         at: &TopicPartition,
         before: Option<Fenced>,
         claim: &Claim,
     ) -> Result<Fenced, WriteError> {
+        self.fenced(at, before, claim, |before| before.epoch <= claim.epoch()).await
+    }
+
+    /// The producer that there was, if it `serves`, or one that takes the fence for the claim's epoch.
+    async fn fenced(
+        &self,
+        at: &TopicPartition,
+        before: Option<Fenced>,
+        claim: &Claim,
+        serves: impl Fn(&Fenced) -> bool + Send,
+    ) -> Result<Fenced, WriteError> {
         let no_claim = || WriteError::NoClaim(at.clone());
         if let Some(before) = before {
-            if !before.spent && before.epoch == claim.epoch() && claim.is_valid() {
+            if !before.spent && serves(&before) && claim.is_valid() {
                 return Ok(before);
             }
             if before.spent {
@@ -180,6 +233,7 @@ impl FencedProducers {
         let (epoch, bound) = (claim.epoch(), KAFKA_BOUND.min(claim.remaining()));
         let taken = self.take(at, bound).await;
         let producer = taken.map_err(|source| WriteError::Fence { partition: at.clone(), source })?;
+        let producer = OwnProducer(Some(producer));
         if !claim.is_valid() {
             warn!(partition = %at, %epoch, "the claim was over when the fence was taken");
             return Err(no_claim());
@@ -188,12 +242,14 @@ impl FencedProducers {
         Ok(Fenced { producer, epoch, taken: Instant::now(), spent: false })
     }
 
-    async fn take(&self, at: &TopicPartition, bound: Duration) -> Result<FutureProducer, KafkaError> {
+    async fn take(&self, at: &TopicPartition, bound: Duration) -> Result<TransactionalProducer, KafkaError> {
         let mut config = self.0.config.clone();
         let id = format!("{}/{at}", self.0.group);
         config.set("transactional.id", id);
+        let events = self.0.events.clone();
         blocking(move || {
-            let producer: FutureProducer = config.create().map_err(without_secret)?;
+            let producer: TransactionalProducer =
+                config.create_with_context(events).map_err(without_secret)?;
             producer.init_transactions(bound)?;
             Ok(producer)
         })
@@ -202,12 +258,13 @@ impl FencedProducers {
 
     /// Drops the producer of a partition. Its fence stays until somebody takes it.
     pub(super) fn forget(&self, at: &TopicPartition) {
-        self.slots().remove(at);
+        let forgotten = self.slots().remove(at);
+        drop(forgotten);
     }
 
     fn lease(&self, at: &TopicPartition) -> Result<(ProducerLease<'_>, Option<Fenced>), WriteError> {
         let mut slots = self.slots();
-        if slots.len() >= Self::MOST && !slots.contains_key(at) {
+        if slots.len() >= Self::MOST as usize && !slots.contains_key(at) {
             return Err(WriteError::TooMany(at.clone()));
         }
         if matches!(slots.get(at), Some(ProducerSlot::Busy(_))) {
@@ -225,23 +282,32 @@ impl FencedProducers {
 impl Fenced {
     async fn write(
         &self,
-        context: &OwnedContext,
+        at: &TopicPartition,
+        claim: &Claim,
         records: Vec<FutureRecord<'_, [u8], [u8]>>,
     ) -> Result<(), WriteError> {
-        let at = context.partition();
         self.send(records).await.map_err(|source| self.failure(at, source))?;
         // The effect: until here nobody who reads what is committed sees anything.
-        if !context.claim().is_valid() {
+        if !claim.is_valid() {
             return Err(WriteError::NoClaim(at.clone()));
         }
-        let producer = self.producer.clone();
+        let producer = self.producer.get().clone();
         let committed = blocking(move || producer.commit_transaction(KAFKA_BOUND)).await;
         committed.map_err(|source| self.failure(at, source))
     }
 
+    /// Ends a transaction that failed, so that nobody who reads what is committed waits for it. True if that is done. The
+    /// producer is not written with again: librdkafka may still purge what comes next.
+    async fn abort(&self) -> bool {
+        let producer = self.producer.get().clone();
+        let is_fenced = producer.client().fatal_error().is_some();
+        !is_fenced && blocking(move || producer.abort_transaction(KAFKA_BOUND)).await.is_ok()
+    }
+
     async fn send(&self, records: Vec<FutureRecord<'_, [u8], [u8]>>) -> KafkaResult<()> {
-        self.producer.begin_transaction()?;
-        let send = |record| self.producer.send_result(record).map_err(|(error, _)| error);
+        let producer = self.producer.get();
+        producer.begin_transaction()?;
+        let send = |record| producer.send_result(record).map_err(|(error, _)| error);
         let sent = records.into_iter().map(send).collect::<Result<Vec<_>, _>>()?;
         for delivery in sent {
             delivery.await.map_err(|_| KafkaError::Canceled)?.map_err(|(error, _)| error)?;
@@ -251,7 +317,7 @@ impl Fenced {
 
     fn failure(&self, at: &TopicPartition, source: KafkaError) -> WriteError {
         // A record that was in flight when the fence was taken fails for a reason of its own.
-        let fatal = self.producer.client().fatal_error().map(|(code, _)| code);
+        let fatal = self.producer.get().client().fatal_error().map(|(code, _)| code);
         match source.rdkafka_error_code().into_iter().chain(fatal).any(is_fenced) {
             true => WriteError::Fenced(at.clone()),
             false => WriteError::Transaction { partition: at.clone(), source },
@@ -291,56 +357,5 @@ impl Drop for ProducerLease<'_> {
         if slots.get(&self.at).is_some_and(|slot| self.has(slot)) {
             slots.remove(&self.at);
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn partition(number: u32) -> TopicPartition {
-        TopicPartition::try_from(("t", number)).expect("a valid name")
-    }
-
-    fn producers() -> FencedProducers {
-        FencedProducers::new(&KafkaOptions::new("127.0.0.1:1", "g"), &[])
-    }
-
-    fn fenced(producers: &FencedProducers, epoch: Epoch) -> Fenced {
-        let producer = producers.0.config.create().expect("no broker is asked");
-        Fenced { producer, epoch, taken: Instant::now(), spent: false }
-    }
-
-    // A write may outlast the loss of its partition, which begins again meanwhile.
-    #[tokio::test]
-    async fn a_lease_that_was_forgotten_touches_nothing_of_the_one_after_it() {
-        for gives_back in [false, true] {
-            let (producers, at) = (producers(), partition(0));
-            let (old, _) = producers.lease(&at).expect("free");
-            producers.forget(&at);
-            let (new, before) = producers.lease(&at).expect("forgotten");
-            assert!(before.is_none());
-            match gives_back {
-                true => old.give_back(fenced(&producers, Epoch(1))),
-                false => drop(old),
-            }
-            assert!(matches!(producers.lease(&at), Err(WriteError::Busy(_))), "{gives_back}: two at once");
-            new.give_back(fenced(&producers, Epoch(2)));
-            let (_lease, before) = producers.lease(&at).expect("given back");
-            assert_eq!(before.map(|before| before.epoch), Some(Epoch(2)));
-        }
-    }
-
-    #[test]
-    fn one_partition_more_than_the_bound_gets_no_producer_until_another_is_given_up() {
-        let producers = producers();
-        let at = |number: usize| partition(u32::try_from(number).expect("small"));
-        let leases: Vec<_> = (0..FencedProducers::MOST).map(|number| producers.lease(&at(number))).collect();
-        assert!(leases.iter().all(Result::is_ok));
-        let more = at(FencedProducers::MOST);
-        assert!(matches!(producers.lease(&more), Err(WriteError::TooMany(_))));
-        assert!(matches!(producers.lease(&at(0)), Err(WriteError::Busy(_))));
-        drop(leases);
-        assert!(producers.lease(&more).is_ok());
     }
 }

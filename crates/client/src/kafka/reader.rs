@@ -1,15 +1,17 @@
 //! Reads one partition in order, with one record of looking ahead.
 
 use futures::FutureExt as _;
+use kafka_assigner_handler::Record;
 use kafka_assigner_types::id::{Offset, TopicPartition};
 use rdkafka::consumer::stream_consumer::StreamPartitionQueue;
 use rdkafka::error::KafkaError;
+use rdkafka::types::RDKafkaErrorCode;
 use rdkafka::util::{DefaultRuntime, current_time_millis};
-use tracing::warn;
+use tracing::{error, warn};
 
-use super::cursor::{Ahead, Cursor, LogReset};
+use super::cursor::{Ahead, Cursor, ReadFailure};
 use super::events::KafkaEvents;
-use super::record::Record;
+use super::record::record_of;
 
 /// A partition whose last record is not older than this is in use: its next one is worth waiting for.
 const IN_USE_MS: i64 = 500;
@@ -35,9 +37,14 @@ impl PartitionReader {
         self.cursor.next()
     }
 
+    /// The reason for which nothing behind [`next`](Self::next) can be read, in this preparation or another one.
+    pub(super) fn damage(&self) -> Option<ReadFailure> {
+        self.cursor.failure().filter(|failure| matches!(failure, ReadFailure::Damaged(_)))
+    }
+
     /// True if a record was written a moment ago, by the clock of whoever wrote it.
     pub(super) fn is_in_use(&self) -> bool {
-        self.cursor.written_ms().is_some_and(|written| current_time_millis() - written <= IN_USE_MS)
+        self.cursor.written_ms().is_some_and(|written| is_recent(written, current_time_millis()))
     }
 
     /// Waits until there is a record or the end was reached.
@@ -46,8 +53,8 @@ impl PartitionReader {
     ///
     /// # Errors
     ///
-    /// [`LogReset`].
-    pub(super) async fn ahead(&mut self) -> Result<Ahead, LogReset> {
+    /// [`ReadFailure`].
+    pub(super) async fn ahead(&mut self) -> Result<Ahead, ReadFailure> {
         loop {
             if let Some(ahead) = self.ahead_now()? {
                 return Ok(ahead);
@@ -62,8 +69,8 @@ impl PartitionReader {
     ///
     /// # Errors
     ///
-    /// [`LogReset`].
-    pub(super) async fn record(&mut self) -> Result<(), LogReset> {
+    /// [`ReadFailure`].
+    pub(super) async fn record(&mut self) -> Result<(), ReadFailure> {
         while !matches!(self.ahead_now()?, Some(Ahead::Record(_))) {
             self.receive().await;
         }
@@ -74,8 +81,8 @@ impl PartitionReader {
     ///
     /// # Errors
     ///
-    /// [`LogReset`].
-    pub(super) fn ahead_now(&mut self) -> Result<Option<Ahead>, LogReset> {
+    /// [`ReadFailure`].
+    pub(super) fn ahead_now(&mut self) -> Result<Option<Ahead>, ReadFailure> {
         while self.cursor.needs_more() && self.receive().now_or_never().is_some() {}
         self.cursor.ahead()
     }
@@ -92,10 +99,55 @@ impl PartitionReader {
 
     async fn receive(&mut self) {
         match self.queue.recv().await {
-            Ok(record) => self.cursor.received(record.detach()),
+            Ok(record) => self.cursor.received(record_of(&self.partition, &record)),
             Err(KafkaError::PartitionEOF(_)) => self.cursor.reached_end(),
-            // librdkafka goes on by itself.
-            Err(error) => warn!(partition = %self.partition, %error, "reading failed"),
+            Err(error) => self.failed(&error),
         }
+    }
+
+    fn failed(&mut self, error: &KafkaError) {
+        match error.rdkafka_error_code().and_then(failure_of) {
+            Some(failure) => {
+                error!(partition = %self.partition, next = %self.cursor.next(), %error, "reading ends");
+                self.cursor.fail(failure);
+            }
+            // librdkafka goes on by itself.
+            None => warn!(partition = %self.partition, %error, "reading failed"),
+        }
+    }
+}
+
+/// True if a record of the time `written` was written a moment before `now`. A time in the future says nothing: it may be
+/// that of the event of which the record tells.
+fn is_recent(written: i64, now: i64) -> bool {
+    (-IN_USE_MS..=IN_USE_MS).contains(&now.saturating_sub(written))
+}
+
+/// The failure that a code means for a reader; `None` = librdkafka recovers from it.
+const fn failure_of(code: RDKafkaErrorCode) -> Option<ReadFailure> {
+    match code {
+        RDKafkaErrorCode::AutoOffsetReset
+        | RDKafkaErrorCode::LogTruncation
+        | RDKafkaErrorCode::OffsetOutOfRange => Some(ReadFailure::OutOfRange),
+        RDKafkaErrorCode::BadMessage
+        | RDKafkaErrorCode::BadCompression
+        | RDKafkaErrorCode::InvalidMessage
+        | RDKafkaErrorCode::NotImplemented
+        | RDKafkaErrorCode::UnsupportedFeature => Some(ReadFailure::Damaged(code)),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn neither_an_old_record_nor_one_of_the_future_is_recent() {
+        let now = 1_700_000_000_000;
+        assert!([now, now - 500, now + 500].iter().all(|written| is_recent(*written, now)));
+        assert!(
+            ![now - 501, now + 501, 0, i64::MAX, i64::MIN].iter().any(|written| is_recent(*written, now))
+        );
     }
 }

@@ -1,6 +1,12 @@
 //! The handler that drives Kafka for a [`RecordHandler`].
 
+mod applying;
 mod catching_up;
+mod following;
+mod interrupted;
+mod rules;
+mod starting;
+mod warm_up_watch;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -8,23 +14,30 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use catching_up::{CatchingUp, while_wanted};
+use catching_up::CatchingUp;
+use following::Following;
+use interrupted::{Interrupted, while_wanted};
+use kafka_assigner_handler::{Closing, RecordHandler, guarded};
 use kafka_assigner_types::id::{Offset, TopicPartition};
 use tokio::sync::{Semaphore, oneshot};
 use tokio::time::sleep;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::AbortOnDropHandle;
+use tracing::error;
 
 use super::client::Client;
 use super::commits::Commits;
-use super::cursor::LogReset;
 use super::error::KafkaRunnerError;
-use super::handler::RecordHandler;
 use super::options::KafkaOptions;
-use super::processing::{Busy, Partition, Processing};
+use super::ownership::context_of;
+use super::partition::Partition;
+use super::processing::{Busy, Processing};
 use super::producers::FencedProducers;
+use super::runner_handle::RunnerHandle;
+use super::runner_parts::{RunnerParts, RunnerRules, can_spoil};
 use crate::context::{OwnedContext, ReservedContext, WarmContext};
 use crate::handler::{HandlerError, PartitionHandler, Spoiled};
+use crate::status::StoppedPartition;
 
 /// The wait of a start in the stricter modes for its first record. It already processes; only the service hears of
 /// that record, which tells the gap, with the word that it does. A drain that follows at once waits for it.
@@ -32,11 +45,7 @@ const FIRST_RECORD_WAIT: Duration = Duration::from_millis(100);
 
 /// Runs a [`RecordHandler`] over Kafka.
 pub struct KafkaRunner<H: RecordHandler> {
-    handler: Arc<H>,
-    client: Client,
-    commits: Commits,
-    permits: Arc<Semaphore>,
-    catching_up: CatchingUp<H>,
+    parts: RunnerParts<H>,
     slots: Mutex<BTreeMap<TopicPartition, PartitionSlot<H::State>>>,
     _committing: DropGuard,
 }
@@ -50,6 +59,8 @@ impl<H: RecordHandler> fmt::Debug for KafkaRunner<H> {
 
 /// The state of one partition in the runner.
 enum PartitionSlot<S> {
+    /// Warm; it follows its owner.
+    Following(Following<S>),
     /// Read, but not processed: warm or drained.
     Still(Box<Partition<S>>),
     /// Processed.
@@ -61,7 +72,7 @@ enum PartitionSlot<S> {
 impl<S> PartitionSlot<S> {
     fn is_stuck(&self, bound: Duration) -> bool {
         match self {
-            Self::Still(_) => false,
+            Self::Following(_) | Self::Still(_) => false,
             Self::Running(RunningTask { busy, .. }) | Self::Stopping(busy) => busy.is_longer_than(bound),
         }
     }
@@ -93,23 +104,16 @@ impl<H: RecordHandler> KafkaRunner<H> {
         let (commits, committing) = (Commits::default(), CancellationToken::new());
         let commit = commits.clone().keep_committing(client.clone(), options.commit_interval);
         tokio::spawn(committing.clone().run_until_cancelled_owned(commit));
-        let handler = Arc::new(handler);
-        Ok(Self {
-            catching_up: CatchingUp::new(handler.clone(), client.clone()),
-            handler,
-            client,
-            commits,
-            permits: Arc::new(Semaphore::new(options.permits())),
-            slots: Mutex::default(),
-            _committing: committing.drop_guard(),
-        })
+        let (handler, permits) = (Arc::new(handler), Arc::new(Semaphore::new(options.permits())));
+        let (rules, watch) = (Arc::new(RunnerRules::default()), Arc::default());
+        let parts = RunnerParts { handler, client, commits, permits, rules, watch };
+        Ok(Self { parts, slots: Mutex::default(), _committing: committing.drop_guard() })
     }
 
-    /// Takes the fences of `producers` with each partition, before the rest of its log is read. Off without this call. A
-    /// clone of them writes; see [`FencedProducers::write`]. A partition whose fence can't be taken does not begin.
+    /// Watches this runner, and reads the states of its partitions.
     #[must_use]
-    pub fn with_producers(self, producers: FencedProducers) -> Self {
-        Self { catching_up: self.catching_up.with_producers(producers), ..self }
+    pub fn handle(&self) -> RunnerHandle<H::State> {
+        RunnerHandle(self.parts.watch.clone())
     }
 
     fn slots(&self) -> MutexGuard<'_, BTreeMap<TopicPartition, PartitionSlot<H::State>>> {
@@ -124,6 +128,21 @@ impl<H: RecordHandler> KafkaRunner<H> {
         self.slots().remove(at).ok_or_else(|| KafkaRunnerError::NotHeld(at.clone()))
     }
 
+    /// A partition that is warm or drained, whose handler was not cut in the middle of a record.
+    async fn take_still(&self, at: &TopicPartition) -> Result<Box<Partition<H::State>>, Interrupted> {
+        let partition = match self.take(at)? {
+            PartitionSlot::Still(partition) => Some(partition),
+            PartitionSlot::Following(following) => following.stopped().await,
+            PartitionSlot::Running(_) | PartitionSlot::Stopping(_) => None,
+        };
+        let whole = partition.filter(|partition| !partition.is_cut);
+        Ok(whole.ok_or_else(|| KafkaRunnerError::NotHeld(at.clone()))?)
+    }
+
+    const fn catching_up(&self) -> CatchingUp<'_, H> {
+        CatchingUp { parts: &self.parts }
+    }
+
     /// Begins to process; the receiver is told when the first record was handled, or there is none.
     fn begin(
         &self,
@@ -131,7 +150,8 @@ impl<H: RecordHandler> KafkaRunner<H> {
         partition: Partition<H::State>,
         start: Offset,
     ) -> oneshot::Receiver<()> {
-        self.commits.begin(context.partition(), context.claim().clone(), context.topic_id(), start);
+        let (at, claim) = (context.partition(), context.claim().clone());
+        self.parts.commits.begin(at, claim, context.topic_id(), start);
         self.process(context, partition, start)
     }
 
@@ -144,38 +164,26 @@ impl<H: RecordHandler> KafkaRunner<H> {
     ) -> oneshot::Receiver<()> {
         let (live, is_live) = oneshot::channel();
         let (stop, busy) = (CancellationToken::new(), Busy::default());
-        let processing = Processing {
-            handler: self.handler.clone(),
-            context: context.clone(),
-            start,
-            permits: self.permits.clone(),
-            client: self.client.clone(),
-            commits: self.commits.clone(),
-            busy: busy.clone(),
-            stop: stop.clone(),
-            live: Some(live),
-            failures: 0,
-            overlapped: false,
-        };
+        let processing =
+            Processing::new(self.parts.clone(), context.clone(), start, (busy.clone(), stop.clone()), live);
         let task = AbortOnDropHandle::new(tokio::spawn(processing.run(partition)));
         self.put(context.partition(), PartitionSlot::Running(RunningTask { stop, busy, task }));
         is_live
     }
 
     /// Stops processing after the record that is in the works; a claim that ends meanwhile ends both at once.
-    async fn halt(&self, context: &OwnedContext) -> Result<Offset, HandlerError> {
+    async fn halt(&self, context: &OwnedContext) -> Result<Box<Partition<H::State>>, HandlerError> {
         let at = context.partition();
-        let partition = match self.take(at)? {
-            PartitionSlot::Still(partition) => partition,
-            PartitionSlot::Running(running) => Box::new(self.stopped(context, running).await?),
-            PartitionSlot::Stopping(_) => return Err(KafkaRunnerError::NotHeld(at.clone()).into()),
-        };
-        let next = partition.reader.next();
-        self.put(at, PartitionSlot::Still(partition));
-        Ok(next)
+        match self.take(at)? {
+            PartitionSlot::Still(partition) => Ok(partition),
+            PartitionSlot::Running(running) => Ok(Box::new(self.stopped_task(context, running).await?)),
+            PartitionSlot::Following(_) | PartitionSlot::Stopping(_) => {
+                Err(KafkaRunnerError::NotHeld(at.clone()).into())
+            }
+        }
     }
 
-    async fn stopped(
+    async fn stopped_task(
         &self,
         context: &OwnedContext,
         mut running: RunningTask<H::State>,
@@ -199,72 +207,100 @@ impl<H: RecordHandler> KafkaRunner<H> {
     }
 
     /// The rest of a drain once processing has stopped.
-    async fn finish(&self, context: &OwnedContext) -> Result<(), HandlerError> {
-        self.handler.drain(context).await?;
-        Ok(self.commits.commit(&self.client, Some(context.partition())).await?)
+    async fn finish(&self, context: &OwnedContext, state: &mut H::State) -> Result<(), HandlerError> {
+        let drained = guarded(self.parts.handler.drained(&context_of(context), state)).await;
+        if let Err(failed) = drained {
+            if failed.is_spoiled() && can_spoil::<H::State>() {
+                context.spoil();
+            }
+            return Err(KafkaRunnerError::Handler(failed.text()).into());
+        }
+        Ok(self.parts.commits.commit(&self.parts.client, Some(context.partition())).await?)
     }
 
-    /// Processes again after a drain that failed. The partition counts as processed here until one succeeds, and it may
-    /// stay: nobody would say so.
-    fn go_on(&self, context: &OwnedContext, next: Offset) {
-        if let Ok(PartitionSlot::Still(partition)) = self.take(context.partition()) {
-            // Nobody waits for the first record of a partition that was processed before.
-            drop(self.process(context, *partition, next));
+    /// Ends processing at the next await, and returns the state if it is still there.
+    async fn abort(&self, at: &TopicPartition) -> Option<H::State> {
+        let slot = self.slots().remove(at)?;
+        match slot {
+            PartitionSlot::Still(partition) => Some(partition.state),
+            PartitionSlot::Following(following) => Some(following.cut().await?.state),
+            PartitionSlot::Running(running) => {
+                self.put(at, PartitionSlot::Stopping(running.busy.clone()));
+                let left = cut(running).await;
+                self.slots().remove(at);
+                left
+            }
+            PartitionSlot::Stopping(_) => None,
         }
     }
 
-    /// Ends processing at the next await, and drops the partition.
-    async fn abort(&self, at: &TopicPartition) {
-        let slot = self.slots().remove(at);
-        if let Some(PartitionSlot::Running(running)) = slot {
-            self.put(at, PartitionSlot::Stopping(running.busy.clone()));
-            cut(running).await;
-            self.slots().remove(at);
+    async fn drop_partition(&self, at: &TopicPartition, closing: Closing) {
+        self.parts.commits.forget(at);
+        self.parts.watch.readers.close(at);
+        let state = self.abort(at).await;
+        self.catching_up().forget_fence(at);
+        self.parts.client.forget(at).await;
+        self.parts.handler.close(at, closing, state).await;
+    }
+
+    /// Keeps a partition whose handler was not cut in the middle of a record.
+    fn put_if_whole(&self, at: &TopicPartition, partition: Box<Partition<H::State>>) {
+        if !partition.is_cut {
+            self.put(at, PartitionSlot::Still(partition));
         }
     }
 
-    async fn drop_partition(&self, at: &TopicPartition) {
-        self.commits.forget(at);
-        self.abort(at).await;
-        self.catching_up.forget_fence(at);
-        self.client.forget(at).await;
+    /// The start from a partition that is warm.
+    async fn start(
+        &self,
+        context: &OwnedContext,
+        mut partition: Box<Partition<H::State>>,
+    ) -> Result<oneshot::Receiver<()>, HandlerError> {
+        let at = context.partition();
+        let catching_up = self.catching_up();
+        let replay = catching_up.replay(context, &mut partition);
+        match while_wanted(context.cancelled(), replay).await {
+            Ok(start) => Ok(self.begin(context, *partition, start)),
+            Err(Interrupted::Spoiled(reason)) => {
+                error!(partition = %at, reason, "preparing the partition again");
+                Err(Spoiled.into())
+            }
+            Err(Interrupted::Failed(error)) => {
+                self.put_if_whole(at, partition);
+                Err(error)
+            }
+        }
     }
 }
 
 #[async_trait]
 impl<H: RecordHandler> PartitionHandler for KafkaRunner<H> {
     async fn warm(&self, context: &WarmContext) -> Result<(), HandlerError> {
-        let partition = self.catching_up.prepare(context).await?;
-        self.put(context.partition(), PartitionSlot::Still(Box::new(partition)));
+        let partition = self.catching_up().prepare(context).await?;
+        let slot = if context.handoff.is_some() {
+            PartitionSlot::Following(Following::start(self.parts.clone(), context.clone(), partition))
+        } else {
+            // Nobody owns it, so there is nobody to follow.
+            PartitionSlot::Still(Box::new(partition))
+        };
+        self.put(context.partition(), slot);
         Ok(())
     }
 
     async fn reserved(&self, context: &ReservedContext) -> Result<(), HandlerError> {
         let at = context.partition();
-        self.handler.reserved(context).await?;
-        let PartitionSlot::Still(mut partition) = self.take(at)? else {
-            return Err(KafkaRunnerError::NotHeld(at.clone()).into());
-        };
-        let read =
-            while_wanted(context.cancelled(), self.catching_up.read_rest(context, &mut partition)).await;
-        self.put(at, PartitionSlot::Still(partition));
-        read
+        let mut partition = while_wanted(context.cancelled(), self.take_still(at)).await?;
+        let catching_up = self.catching_up();
+        let read = while_wanted(context.cancelled(), catching_up.read_rest(context, &mut partition)).await;
+        self.put_if_whole(at, partition);
+        Ok(read?)
     }
 
     async fn assigned(&self, context: &OwnedContext) -> Result<(), HandlerError> {
-        let at = context.partition();
         // Without one, an earlier start has lost it: a panic takes the partition along.
-        let Ok(PartitionSlot::Still(mut partition)) = self.take(at) else { return Err(Spoiled.into()) };
-        let start =
-            match while_wanted(context.cancelled(), self.catching_up.replay(context, &mut partition)).await {
-                Ok(start) => start,
-                Err(error) if error.is::<LogReset>() => return Err(Spoiled.into()),
-                Err(error) => {
-                    self.put(at, PartitionSlot::Still(partition));
-                    return Err(error);
-                }
-            };
-        let is_live = self.begin(context, *partition, start);
+        let taken = while_wanted(context.cancelled(), self.take_still(context.partition())).await;
+        let Ok(partition) = taken else { return Err(Spoiled.into()) };
+        let is_live = self.start(context, partition).await?;
         let live = tokio::select! {
             biased;
             // Not wanted any more.
@@ -275,8 +311,8 @@ impl<H: RecordHandler> PartitionHandler for KafkaRunner<H> {
             () = sleep(FIRST_RECORD_WAIT), if context.claim().is_strict() => true,
         };
         if !live {
-            // Its claim has ended; what it left behind is dropped with the preparation.
-            self.abort(at).await;
+            // Its claim has ended; the handler is told of the end with the release that follows.
+            drop(self.abort(context.partition()).await);
             return Err(Spoiled.into());
         }
         Ok(())
@@ -284,39 +320,56 @@ impl<H: RecordHandler> PartitionHandler for KafkaRunner<H> {
 
     async fn drain(&self, context: &OwnedContext) -> Result<Option<Offset>, HandlerError> {
         let at = context.partition();
-        let next = self.halt(context).await?;
-        if let Err(error) = self.finish(context).await {
-            self.go_on(context, next);
+        let mut partition = self.halt(context).await?;
+        let next = partition.reader.next();
+        if let Err(error) = self.finish(context, &mut partition.state).await {
+            // The partition counts as processed here until a drain succeeds, and it may stay: nobody would say so. Nobody
+            // waits for its first record.
+            drop(self.process(context, *partition, next));
             return Err(error);
         }
-        self.commits.forget(at);
+        self.put(at, PartitionSlot::Still(partition));
+        self.parts.commits.forget(at);
+        self.parts.watch.readers.close(at);
+        self.parts.watch.end_stop(at);
         Ok(Some(next))
     }
 
     async fn release(&self, partition: &TopicPartition) -> Result<(), HandlerError> {
-        self.drop_partition(partition).await;
-        let released = self.handler.release(partition).await;
-        self.client.commit_landed().await;
-        released
+        self.drop_partition(partition, Closing::Released).await;
+        self.parts.watch.end_stop(partition);
+        self.parts.client.commit_landed().await;
+        Ok(())
     }
 
     async fn lost(&self, context: &OwnedContext) {
-        self.drop_partition(context.partition()).await;
-        self.handler.lost(context).await;
+        self.drop_partition(context.partition(), Closing::Lost).await;
+        self.parts.watch.suspend_stop(context.partition());
         // The next step may tell others that this member has stopped.
-        self.client.commit_landed().await;
+        self.parts.client.commit_landed().await;
     }
 
     fn is_stuck(&self, bound: Duration) -> bool {
-        self.slots().values().any(|slot| slot.is_stuck(bound)) || self.handler.is_stuck(bound)
+        self.slots().values().any(|slot| slot.is_stuck(bound))
+    }
+
+    fn stopped(&self) -> Vec<StoppedPartition> {
+        self.parts.watch.stopped()
+    }
+
+    fn fatal(&self) -> Option<String> {
+        self.parts.watch.fatal()
+    }
+
+    fn most_partitions(&self) -> Option<u32> {
+        self.parts.rules.producers.as_ref().map(|_| FencedProducers::MOST)
     }
 }
 
-/// Ends a task at its next await, and waits until it has let go of its reader.
-async fn cut<S>(running: RunningTask<S>) {
+/// Ends a task at its next await, and waits until it has let go of its reader. Returns the state where it ended just before.
+async fn cut<S>(running: RunningTask<S>) -> Option<S> {
     running.task.abort();
-    // Cancelled, or ended just now: either way it is over.
-    let _ = running.task.await;
+    running.task.await.ok().map(|partition| partition.state)
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@ use kafka_assigner_types::kv::LeaseId;
 use tonic::Status;
 
 use super::claim_clock::ClaimTerm;
+use crate::causes::of_status;
 
 /// The options of the machine.
 #[derive(Debug, Clone)]
@@ -83,7 +84,7 @@ impl<C> Event<C> {
         match item {
             Some(Ok(command)) => Self::Command { attempt, command },
             Some(Err(status)) => {
-                tracing::debug!(code = ?status.code(), message = status.message(), "stream failed");
+                tracing::debug!(error = of_status(&status), "stream failed");
                 Self::StreamFailed { attempt, status }
             }
             None => Self::StreamEnded { attempt },

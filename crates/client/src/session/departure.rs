@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use kafka_assigner_proto::ReasonExt as _;
 use kafka_assigner_proto::v1::{DeregisterMode, DeregisterResponse};
 use tonic::{Code, Status};
 
@@ -79,7 +80,9 @@ impl Departure {
                 self.retry_at = Some(now + ASK_AGAIN);
                 DepartureAnswer::Accepted { nobody_takes }
             }
-            Err(status) if status.code() == Code::NotFound => DepartureAnswer::Over(Ending::NoSession),
+            Err(status) if status.code() == Code::NotFound && status.is_of_service() => {
+                DepartureAnswer::Over(Ending::NoSession)
+            }
             Err(_) => {
                 self.retry_at = Some(now + self.retry.next(dice));
                 DepartureAnswer::Unknown

@@ -1,5 +1,7 @@
 //! The choice of the instance to call.
 
+use crate::backoff::Dice;
+
 /// The known instances, one of them pinned until it fails.
 #[derive(Debug, Clone)]
 pub(crate) struct Endpoints {
@@ -29,14 +31,18 @@ impl Endpoints {
     }
 
     /// Pins another one than `endpoint`, if there is one.
-    pub(crate) fn leave(&mut self, endpoint: &str) {
+    pub(crate) fn leave(&mut self, endpoint: &str, dice: &mut Dice) {
         if self.current() == endpoint {
-            self.rotate();
+            self.change(dice);
         }
     }
 
-    pub(crate) fn rotate(&mut self) {
-        self.pinned = (self.pinned + 1) % self.known.len().max(1);
+    /// Pins any other one. At random, or all clients of an instance that stops would go to the same one.
+    pub(crate) fn change(&mut self, dice: &mut Dice) {
+        let others = self.known.len().saturating_sub(1);
+        if others > 0 {
+            self.pinned = (self.pinned + 1 + dice.below(others)) % self.known.len();
+        }
     }
 
     pub(crate) fn pin(&mut self, endpoint: &str) {
@@ -46,7 +52,7 @@ impl Endpoints {
     }
 
     /// Replaces what was learned before. Configured endpoints stay: they may be a load balancer's.
-    pub(crate) fn learn(&mut self, told: &[String]) {
+    pub(crate) fn learn(&mut self, told: &[String], dice: &mut Dice) {
         if told.is_empty() {
             return;
         }
@@ -56,13 +62,15 @@ impl Endpoints {
         if let Some(found) = self.known.iter().position(|e| *e == current) {
             self.pinned = found;
         } else {
-            self.pinned = 0;
+            self.pinned = dice.below(self.known.len());
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
 
     fn endpoints() -> Endpoints {
@@ -70,25 +78,35 @@ mod tests {
     }
 
     #[test]
-    fn rotation_visits_configured_and_learned_ones() {
-        let mut endpoints = endpoints();
-        endpoints.learn(&["c".into(), "a".into()]);
-        let mut seen = Vec::new();
-        for _ in 0..4 {
-            seen.push(endpoints.current().to_owned());
-            endpoints.rotate();
+    fn a_change_goes_to_any_other_one() {
+        let (mut endpoints, mut dice) = (endpoints(), Dice::new(1));
+        endpoints.learn(&["c".into(), "a".into()], &mut dice);
+        let mut seen = BTreeSet::new();
+        for _ in 0..100 {
+            let before = endpoints.current().to_owned();
+            endpoints.change(&mut dice);
+            assert_ne!(endpoints.current(), before);
+            seen.insert((before, endpoints.current().to_owned()));
         }
-        assert_eq!(seen, ["a", "b", "c", "a"]);
+        assert_eq!(seen.len(), 6, "from each to each: {seen:?}");
+    }
+
+    #[test]
+    fn a_single_one_is_kept() {
+        let (mut endpoints, mut dice) = (Endpoints::new(vec!["a".into()], 0), Dice::new(1));
+        endpoints.change(&mut dice);
+        endpoints.leave("a", &mut dice);
+        assert_eq!(endpoints.current(), "a");
     }
 
     #[test]
     fn the_pin_stays_when_the_list_changes_around_it() {
-        let mut endpoints = endpoints();
-        endpoints.learn(&["c".into(), "d".into()]);
+        let (mut endpoints, mut dice) = (endpoints(), Dice::new(1));
+        endpoints.learn(&["c".into(), "d".into()], &mut dice);
         endpoints.pin("d");
-        endpoints.learn(&["d".into(), "c".into()]);
+        endpoints.learn(&["d".into(), "c".into()], &mut dice);
         assert_eq!(endpoints.current(), "d");
-        endpoints.learn(&["c".into()]);
-        assert_eq!(endpoints.current(), "a");
+        endpoints.learn(&["c".into()], &mut dice);
+        assert_ne!(endpoints.current(), "d");
     }
 }

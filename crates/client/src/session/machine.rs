@@ -1,26 +1,25 @@
 //! The session's machine.
 
 mod heartbeats;
+mod leaving;
 
 use std::time::Duration;
 
 use kafka_assigner_proto::ReasonExt as _;
-use kafka_assigner_proto::v1::{
-    DeregisterMode, DeregisterResponse, FenceReason, Fenced, GoAway, SessionInfo,
-};
+use kafka_assigner_proto::v1::{FenceReason, Fenced, GoAway, SessionInfo};
 use tonic::{Code, Status};
 
 use super::api::{Ending, Event, Loss, OpenStream, SessionAction, SessionOptions};
 use super::attachment::Detachment;
 use super::claim_clock::ClaimClock;
-use super::departure::{Departure, DepartureAnswer};
+use super::departure::Departure;
 use super::dialect::{ConsumerDialect, Dialect, Heard, MessageBody};
 use super::endpoints::Endpoints;
 use super::heartbeat::Heartbeats;
 use super::insistence::Insistence;
 use super::known_store::KnownStore;
 use super::life::{Life, Live};
-use super::refusal::is_refusal;
+use super::refusal::{is_definite, is_refusal};
 use super::stream::{Attempt, GHOST_BOUND, Missing, StoreDoubt};
 use crate::backoff::{Dice, RetryDelay};
 use heartbeats::SaidHeartbeat;
@@ -33,6 +32,8 @@ const FIRST_RECONNECT: Duration = Duration::from_millis(50);
 const LONGEST_RECONNECT: Duration = Duration::from_secs(3);
 /// The longest wait that instances may ask for: beyond it the client would not see that they can serve it again.
 const LONGEST_RETRY_AFTER: Duration = Duration::from_secs(30);
+/// The longest time for which a stream that is told to go is kept, whatever its instance offers.
+const LONGEST_FAREWELL: Duration = Duration::from_secs(30);
 /// A digest alone is believed so often: what is wrong with it would be wrong with the next stream too, and then costs one
 /// stream a minute.
 const DIGEST_PAUSE: Duration = Duration::from_secs(60);
@@ -45,6 +46,8 @@ pub struct Session<D: Dialect = ConsumerDialect> {
     outage_grace: Duration,
     store: KnownStore,
     life: Life,
+    /// There has been a session.
+    has_opened: bool,
     attempts: u64,
     stream: Option<Attempt<D>>,
     reconnect_at: Option<Moment>,
@@ -79,6 +82,7 @@ impl<D: Dialect> Session<D> {
             outage_grace: options.outage_grace,
             store: KnownStore::default(),
             life: Life::Opening { incarnation: dice.incarnation() },
+            has_opened: false,
             attempts: 0,
             stream: None,
             reconnect_at: None,
@@ -115,7 +119,7 @@ impl<D: Dialect> Session<D> {
             Event::Leave(mode) => self.leave(mode),
             Event::LeaveAnswered { mode, result } => self.leave_answered(now, mode, result),
             Event::Abandon => self.finish(Ending::NoSession),
-            Event::CallFailed => self.endpoints.rotate(),
+            Event::CallFailed => self.endpoints.change(&mut self.dice),
             Event::ReportDue if matches!(self.life, Life::Live(_)) => {
                 self.heartbeats.hurry(now);
                 self.timer(now);
@@ -207,9 +211,9 @@ impl<D: Dialect> Session<D> {
         self.insistence.stream_replaced();
         if let Some(stream) = self.stream.take() {
             self.detachment.refused(&stream.endpoint);
-            self.endpoints.leave(&stream.endpoint);
+            self.endpoints.leave(&stream.endpoint, &mut self.dice);
         } else {
-            self.endpoints.rotate();
+            self.endpoints.change(&mut self.dice);
         }
         self.reconnect_at = Some(now + self.reconnect.next(&mut self.dice));
         self.actions.push(SessionAction::CloseStream);
@@ -224,7 +228,7 @@ impl<D: Dialect> Session<D> {
     }
 
     fn stream_failed(&mut self, now: Moment, status: &Status) {
-        if !is_refusal(status.code()) {
+        if !self.is_final(status) {
             self.retry_stream(now);
             return self.wait_as_asked(now, status.retry_after());
         }
@@ -234,6 +238,12 @@ impl<D: Dialect> Session<D> {
         }
         let (code, message) = (status.code(), status.message().to_owned());
         self.finish(Ending::Refused { code, message });
+    }
+
+    /// True if the same request would be refused again. Where there was a session already, only the service itself is believed:
+    /// the way to it has worked. Before, the address may be that of something else.
+    fn is_final(&self, status: &Status) -> bool {
+        if self.has_opened { is_definite(status) } else { is_refusal(status.code()) }
     }
 
     /// Waits for as long as instances ask for, once every one of them did: before, another one may take the stream at once.
@@ -315,6 +325,7 @@ impl<D: Dialect> Session<D> {
         self.actions.push(SessionAction::Claim(Some(claim.term())));
         self.actions.push(SessionAction::Opened { incarnation: incarnation.clone(), lease });
         self.life = Life::Live(Live { incarnation, lease, claim });
+        self.has_opened = true;
     }
 
     fn pass_on(&mut self, now: Moment, news: D::News) {
@@ -327,10 +338,18 @@ impl<D: Dialect> Session<D> {
         }
     }
 
-    /// The wait before the next stream is short, and keeps instances that all go away from being a busy loop.
+    /// An open stream is heard until it moves, at a random moment before it is cut: all clients of the instance are told at
+    /// once. Where it is cut now, the short wait before the next one keeps instances that all go away from being a busy loop.
     fn go_away(&mut self, now: Moment, go_away: &GoAway) {
-        self.endpoints.learn(&go_away.endpoints);
-        self.replace_stream(now);
+        self.endpoints.learn(&go_away.endpoints, &mut self.dice);
+        let span = Duration::from_millis(go_away.deadline_ms).min(LONGEST_FAREWELL) * 4 / 5;
+        let Some(stream) = self.stream.as_ref().filter(|stream| stream.is_open() && !span.is_zero()) else {
+            return self.replace_stream(now);
+        };
+        self.detachment.refused(&stream.endpoint);
+        self.endpoints.leave(&stream.endpoint, &mut self.dice);
+        self.insistence.stream_replaced();
+        self.reconnect_at = Some(now + self.dice.part_of(span));
     }
 
     fn fenced(&mut self, now: Moment, fenced: Fenced) {
@@ -355,43 +374,6 @@ impl<D: Dialect> Session<D> {
         }
     }
 
-    /// Starts to leave; a second call, for example `NOW` after a drain that took too long, replaces the first.
-    fn leave(&mut self, mode: DeregisterMode) {
-        if self.life.live().is_none() {
-            return self.finish(Ending::NoSession);
-        }
-        self.leaving = Some(Departure::new(mode));
-        self.send_deregister();
-    }
-
-    fn leaving_timer(&mut self, now: Moment) {
-        if self.leaving.as_ref().and_then(Departure::next_wake).is_some_and(|at| at <= now) {
-            self.send_deregister();
-        }
-    }
-
-    fn send_deregister(&mut self) {
-        let (Some(live), Some(leaving)) = (self.life.live(), &mut self.leaving) else { return };
-        let (incarnation, mode) = (live.incarnation.clone(), leaving.begin());
-        let endpoint = self.endpoints.current().to_owned();
-        self.actions.push(SessionAction::SendDeregister { endpoint, incarnation, mode });
-    }
-
-    fn leave_answered(
-        &mut self,
-        now: Moment,
-        mode: DeregisterMode,
-        result: Result<DeregisterResponse, Status>,
-    ) {
-        let Some(leaving) = self.leaving.as_mut().filter(|leaving| leaving.has_mode(mode)) else { return };
-        match leaving.answered(now, result, &mut self.dice) {
-            DepartureAnswer::Over(ending) => self.finish(ending),
-            DepartureAnswer::Accepted { nobody_takes: true } => self.actions.push(SessionAction::NobodyTakes),
-            DepartureAnswer::Accepted { nobody_takes: false } => {}
-            DepartureAnswer::Unknown => self.endpoints.rotate(),
-        }
-    }
-
     /// The session is over; a new one is opened unless the client is leaving.
     fn lose(&mut self, now: Moment, loss: Loss) {
         self.end_session(loss);
@@ -399,7 +381,7 @@ impl<D: Dialect> Session<D> {
             return self.finish(Ending::NoSession);
         }
         self.life = Life::Opening { incarnation: self.dice.incarnation() };
-        self.endpoints.rotate();
+        self.endpoints.change(&mut self.dice);
         self.reconnect_at = Some(now + self.losses.next(&mut self.dice));
     }
 

@@ -1,6 +1,7 @@
 //! The refusals of the service.
 
-use tonic::Code;
+use kafka_assigner_proto::ReasonExt as _;
+use tonic::{Code, Status};
 
 /// True if the same request would be refused again, everywhere.
 pub(crate) const fn is_refusal(code: Code) -> bool {
@@ -14,4 +15,10 @@ pub(crate) const fn is_refusal(code: Code) -> bool {
             | Code::Unimplemented
             | Code::OutOfRange
     )
+}
+
+/// True if the service itself refused for good. A proxy on the way refuses with the same codes, for as long as it has no
+/// backend, a wrong route or an expired token.
+pub(crate) fn is_definite(status: &Status) -> bool {
+    is_refusal(status.code()) && status.is_of_service()
 }

@@ -47,10 +47,14 @@ struct Rig {
 impl Rig {
     fn new() -> Self {
         let endpoints = vec!["a".to_owned(), "b".to_owned()];
-        let options = SessionOptions { endpoints, outage_grace: Duration::from_secs(600), seed: 4 };
+        Self::of(Session::new(SessionOptions { endpoints, outage_grace: Duration::from_secs(600), seed: 4 }))
+    }
+
+    /// With a session that has asked for its first stream.
+    fn of(session: Session) -> Self {
         let mut rig = Self {
             ttl: TTL,
-            session: Session::new(options),
+            session,
             now: Moment::default(),
             revision: 10,
             opened: None,

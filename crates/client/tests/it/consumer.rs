@@ -36,7 +36,7 @@ pub(crate) fn start_on(clock: Clock, fake: Fake, options: ConsumerOptions, manne
     let recorder = Recorder::with(manner);
     let consumer = Consumer::on_clock(options, fake.clone(), clock).expect("valid options");
     let (handle, shutdown) = (consumer.handle(), CancellationToken::new());
-    let end = tokio::spawn(consumer.run(recorder.clone(), shutdown.clone()));
+    let end = tokio::spawn(consumer.run_in_place(recorder.clone(), shutdown.clone()));
     Running { fake, recorder, handle, shutdown, end }
 }
 

@@ -21,7 +21,7 @@ use crate::recorder::Recorder;
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Answers over gRPC what the scripted service answers.
-struct Served(Fake);
+pub(crate) struct Served(pub(crate) Fake);
 
 impl Served {
     async fn acknowledge(
@@ -170,4 +170,22 @@ async fn an_instance_is_reached_over_its_route() {
     let transport = GrpcTransport::new().with_routes(BTreeMap::from([(known_as.to_owned(), address)]));
     let asked = transport.heartbeat(known_as, v1::HeartbeatRequest::default());
     timeout(PATIENCE, asked).await.expect("in time").expect("an answer");
+}
+
+#[test]
+fn https_without_tls_is_refused_at_once() {
+    let options = ConsumerOptions::new("a", ["https://127.0.0.1:1"]);
+    let refused = Consumer::new(options).expect_err("no TLS").to_string();
+    assert!(refused.contains("https://127.0.0.1:1") && refused.contains("TLS"), "{refused}");
+}
+
+#[tokio::test]
+async fn the_reason_why_no_instance_is_reached_is_shown_with_its_causes() {
+    let consumer = Consumer::new(ConsumerOptions::new("a", [nobody().await])).expect("valid options");
+    let mut handle = consumer.handle();
+    let _run = tokio::spawn(consumer.run(Recorder::default(), CancellationToken::new()));
+    let failed = handle.wait_for(|status| status.last_error.is_some());
+    let error = timeout(PATIENCE, failed).await.expect("in time").expect("it runs").last_error;
+    let error = error.expect("just seen").to_lowercase();
+    assert!(error.contains("refused"), "{error}");
 }

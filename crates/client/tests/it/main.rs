@@ -4,7 +4,12 @@ mod consumer;
 mod fake;
 mod farewell;
 mod grpc;
+mod limits;
+mod proxy;
 mod recorder;
 mod records;
+#[cfg(unix)]
+mod signals;
+mod starved;
 mod strict;
 mod suspension;

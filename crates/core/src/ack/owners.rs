@@ -47,7 +47,7 @@ fn grant<'s>(state: &'s GroupState, caller: &Member, ack: &MemberAck) -> Result<
 
 /// The write that records that the owner goes on under a grant in another mode.
 pub(super) fn confirm(state: &GroupState, assignment: &Assignment, acks: &[&MemberAck]) -> Verdict {
-    let next = Assignment { switching: None, ..assignment.clone() };
+    let next = assignment.switch_confirmed();
     let draft = acks.iter().fold(Draft::on(state), |draft, ack| draft.assign(&ack.at, &next));
     Verdict::Record { write: draft.into_write(), handoff: None }
 }

@@ -115,8 +115,8 @@ fn everything_is_looked_at_again_soon_after_a_write_that_did_not_apply() {
     let group = moving();
     let mut leader = Leader::new(group.moment);
     let pass = leader.step(&group.state, None, at(group.moment));
-    assert_eq!(leader.written(&pass, true, group.moment), after(&group, 10));
-    assert_eq!(leader.written(&pass, false, group.moment), group.moment + RETRY);
+    assert_eq!(leader.written(&pass, PassOutcome::Applied, group.moment), after(&group, 10));
+    assert_eq!(leader.written(&pass, PassOutcome::Outdated, group.moment), group.moment + RETRY);
     assert!(leader.looks_at_everything(group.moment + RETRY));
 }
 
@@ -215,4 +215,25 @@ fn who_explains_remembers_the_deaths_that_the_leader_has_seen() {
     let begun = begun.remembering(Arc::clone(group.leader.memory().deaths()));
     let told = "It has to wait: its owners die one after the other: the session of a has still to end.";
     assert_eq!(explained(&begun), told);
+}
+
+#[test]
+fn the_waits_after_failed_writes_grow_by_the_kind_of_failure() {
+    use PassOutcome::{Applied, Outdated, Refused, Unanswered};
+    let waits = |outcome: PassOutcome| {
+        let mut leader = Leader::new(Moment::default());
+        (0..12).map(move |_| leader.wait_after(outcome).map(|wait| wait.as_millis())).collect::<Vec<_>>()
+    };
+    assert_eq!(waits(Applied), [None; 12]);
+    assert_eq!(waits(Outdated), [Some(200); 12], "somebody was faster, and another look mends that");
+    assert_eq!(waits(Unanswered)[..5], [200, 400, 800, 1_600, 2_000].map(Some));
+    assert_eq!(
+        waits(Refused)[..10],
+        [200, 400, 800, 1_600, 3_200, 6_400, 12_800, 25_600, 30_000, 30_000].map(Some)
+    );
+    let mut leader = Leader::new(Moment::default());
+    for outcome in [Refused, Refused, Applied] {
+        leader.wait_after(outcome);
+    }
+    assert_eq!(leader.wait_after(Refused), Some(RETRY), "a success begins anew");
 }

@@ -32,7 +32,8 @@ pub struct Assignment {
     /// granted in a strict mode last; 0: there were none. Claims of theirs may still run: nobody waited for them.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub outlived_ttl_ms: u64,
-    /// The longest outage grace, in milliseconds, among those of them whose sessions ended without their word.
+    /// The longest outage grace, in milliseconds, among those of them whose sessions ended without their word; in a strict
+    /// mode, until its owner has confirmed the switch, that of the owner: it may not know that it has none any more.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub outlived_grace_ms: u64,
     /// The offset that was handed over at the start of the run; `None`: start at the committed one. A stored one that is
@@ -85,8 +86,8 @@ pub struct Owner {
     /// The lease's time to live in milliseconds.
     pub ttl_ms: u64,
     /// The time, in milliseconds from its last confirmation, for which it may go on in `overlap` while it hears that the store
-    /// can't be reached.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    /// can't be reached. One that is not told may be the longest.
+    #[serde(default = "super::longest_outage_grace_ms")]
     pub outage_grace_ms: u64,
     #[serde(flatten)]
     /// Fields that a newer writer added.
@@ -198,14 +199,27 @@ impl Assignment {
     /// The record after the same owner was granted it again in another mode, which it has still to confirm by `token`.
     #[must_use]
     pub fn switched(&self, mode: Mode, epoch: Epoch, token: HandoffId) -> Self {
-        let kept = |outlived_ms| if mode.is_strict() { 0 } else { outlived_ms };
-        Self {
-            mode,
-            switching: Some(token),
-            outlived_ttl_ms: kept(self.outlived_ttl_ms),
-            outlived_grace_ms: kept(self.outlived_grace_ms),
-            ..self.renewed(epoch, None)
+        let (outlived_ttl_ms, outlived_grace_ms) = match mode.is_strict() {
+            true => (0, self.grace_of_owner()),
+            false => (self.outlived_ttl_ms, self.outlived_grace_ms),
+        };
+        let switching = Some(token);
+        Self { mode, switching, outlived_ttl_ms, outlived_grace_ms, ..self.renewed(epoch, None) }
+    }
+
+    /// The outage grace that its owner has, or may believe to have, in milliseconds.
+    fn grace_of_owner(&self) -> u64 {
+        match self.mode.is_strict() {
+            true => self.outlived_grace_ms,
+            false => self.owner.as_ref().map_or(0, |owner| owner.outage_grace_ms),
         }
+    }
+
+    /// The record after its owner has confirmed the switch to another mode.
+    #[must_use]
+    pub fn switch_confirmed(&self) -> Self {
+        let outlived_grace_ms = if self.mode.is_strict() { 0 } else { self.outlived_grace_ms };
+        Self { switching: None, outlived_grace_ms, ..self.clone() }
     }
 
     /// The record where one who owned it before may act on for `grace_ms`. In a strict mode nobody may: who owned it before

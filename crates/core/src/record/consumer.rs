@@ -47,8 +47,8 @@ pub struct Consumer {
     /// The side that keeps the lease alive.
     pub renewal: Renewal,
     /// The time, in milliseconds from its last confirmation, for which it may go on in `overlap` while it hears that the store
-    /// can't be reached; 0: not at all.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    /// can't be reached; 0: not at all. One that is not told may be the longest.
+    #[serde(default = "super::longest_outage_grace_ms")]
     pub outage_grace_ms: u64,
     /// The capabilities of the client beyond a minimal client's three calls.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]

@@ -63,14 +63,14 @@ impl GroupState {
             let owner = assignment.owner.as_ref();
             let ttl_ms = owner.map_or(longest_session, |owner| owner.ttl_ms).max(assignment.outlived_ttl_ms);
             let grace_ms = owner.map_or(millis(LONGEST_OUTAGE_GRACE), |owner| owner.outage_grace_ms);
-            match assignment.mode.is_strict() {
-                true => ttl_ms,
-                false => ttl_ms.max(grace_ms).max(assignment.outlived_grace_ms),
-            }
+            let grace_ms = if assignment.mode.is_strict() { 0 } else { grace_ms };
+            ttl_ms.max(grace_ms).max(assignment.outlived_grace_ms)
         };
         // What can't be read may be anything that is allowed.
         let unread = longest_session.max(millis(LONGEST_OUTAGE_GRACE));
         let claims = self.assignments().values().map(|entry| entry.last_good().map_or(unread, &of));
-        claims.max().unwrap_or_default().max(self.earlier_claims_ms())
+        let leaving = self.handoffs().keys().filter_map(|at| self.handoff(at)?.old_owner.as_ref());
+        let leaving = leaving.map(|owner| owner.ttl_ms.max(owner.outage_grace_ms));
+        claims.chain(leaving).max().unwrap_or_default().max(self.earlier_claims_ms())
     }
 }

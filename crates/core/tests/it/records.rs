@@ -252,7 +252,7 @@ fn written_back<T: serde::Serialize + serde::de::DeserializeOwned>(
 fn what_a_newer_version_wrote_inside_of_a_record_is_written_back() {
     let assignment = serde_json::json!({
         "version": 1, "epoch": 3, "run": 3, "mode": "exclusive", "since": 0, "new": [1],
-        "owner": {"name": "a", "incarnation": "a-1", "lease": 7, "ttl_ms": 30_000, "zone": "x"},
+        "owner": {"name": "a", "incarnation": "a-1", "lease": 7, "ttl_ms": 30_000, "outage_grace_ms": 9, "zone": "x"},
         "avoid": [{"consumer": "b", "incarnation": "b-1", "failures": 1, "for_ms": 10_000, "by": "c"}],
         "why": {"kind": "owner_was_slow", "owner": "b", "seconds": 3},
     });
@@ -265,7 +265,8 @@ fn what_a_newer_version_wrote_inside_of_a_record_is_written_back() {
     });
     assert_eq!(written_back::<Handoff>(&handoff), handoff);
     let consumer = serde_json::json!({
-        "version": 1, "incarnation": "a-1", "ttl_ms": 30_000, "renewal": "client", "since": 0, "instance": "i",
+        "version": 1, "incarnation": "a-1", "ttl_ms": 30_000, "outage_grace_ms": 9, "renewal": "client", "since": 0,
+        "instance": "i",
         "standing": {"is": "ending", "why": "store_restored"},
         "progress": {"t/0": {"handoff": "h", "done": 1, "bytes": 2}},
     });

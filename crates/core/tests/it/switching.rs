@@ -319,6 +319,13 @@ fn an_operators_word_that_the_owners_have_stopped_is_the_end_of_the_wait() {
     assert!(is_switched_after(&mut group, Duration::ZERO));
 }
 
+/// The topic is in `exclusive` from now on, and the group's configuration is as before.
+fn switch_topic(group: &mut TestGroup) {
+    let key = Key::Topic("t".parse().unwrap());
+    let strict = Topic { mode: Some(Mode::Exclusive), ..group.stored::<Topic>(&key) };
+    group.put(&key, encode(&strict));
+}
+
 #[test]
 fn an_operators_word_says_nothing_of_owners_that_come_later() {
     let mut group = orphaned();
@@ -327,6 +334,60 @@ fn an_operators_word_says_nothing_of_owners_that_come_later() {
     join_with_grace(&mut group, "c");
     group.remove(&Key::Consumer(owner.name));
     group.settle();
-    group.configure(&GroupConfig { mode: Mode::Exclusive, ..GroupConfig::default() });
+    switch_topic(&mut group);
     assert!(is_switched_after(&mut group, GRACE));
+}
+
+#[test]
+fn an_operators_word_says_nothing_of_an_old_owner_that_dies_later() {
+    let mut group = orphaned();
+    let b = group.state.owner(&at()).expect("b owns it");
+    let c = group.join("c");
+    group.pass();
+    group.say(&c, &at(), None, &Ack::Ready);
+    group.pass();
+    group.say(&c, &at(), None, &Ack::Taken(Taken::default()));
+    group.configure(&GroupConfig { owners_stopped: true, ..GroupConfig::default() });
+    group.remove(&Key::Consumer(b.name));
+    group.settle();
+    switch_topic(&mut group);
+    assert!(is_switched_after(&mut group, GRACE));
+}
+
+// It never heard of the switch, and hears from an instance that is cut off that the store can't be reached.
+#[test]
+fn an_owner_that_never_confirmed_the_stricter_mode_is_waited_for_by_its_outage_grace() {
+    let mut group = TestGroup::with_topics(&[("t", 2)]);
+    join_with_grace(&mut group, "a");
+    group.settle();
+    switch(&mut group, Mode::Exclusive);
+    group.pass();
+    assert!(
+        group.state.assignment(&at()).is_some_and(|granted| granted.switching.is_some()),
+        "not confirmed"
+    );
+    join_with_grace(&mut group, "b");
+    group.crash("a");
+    group.settle();
+    group.later(GRACE.saturating_sub(Duration::from_millis(1)));
+    group.settle();
+    assert_eq!(group.owner(&at()), Some("a"), "it may act");
+    group.later(Duration::from_millis(1));
+    group.settle();
+    assert_eq!(group.owner(&at()), Some("b"));
+}
+
+#[test]
+fn an_owner_that_confirmed_the_stricter_mode_has_no_grace_any_more() {
+    let mut group = TestGroup::with_topics(&[("t", 2)]);
+    join_with_grace(&mut group, "a");
+    group.settle();
+    switch(&mut group, Mode::Exclusive);
+    group.settle();
+    group.everybody_acts();
+    assert!(group.state.assignment(&at()).is_some_and(|granted| granted.switching.is_none()), "confirmed");
+    join_with_grace(&mut group, "b");
+    group.crash("a");
+    group.settle();
+    assert_eq!(group.owner(&at()), Some("b"), "its lease is gone");
 }

@@ -1,5 +1,6 @@
 //! Logging in over a connection.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -10,7 +11,7 @@ use super::BrokerConnection;
 use crate::error::Error;
 use crate::messages::{SaslAuthenticateRequest, SaslHandshakeRequest};
 use crate::options::{Login, Mechanism, PasswordOrigin, UserPassword};
-use crate::sasl::{Scram, ScramError, nonce, plain};
+use crate::sasl::{GIVE_UP, Scram, ScramError, bearer, nonce, plain};
 use crate::wire::{ApiRequest as _, Blob};
 
 /// The part of a session's lifetime after which a new connection is made: brokers end the old one at its end.
@@ -22,7 +23,7 @@ const MOST_WORDS: usize = 200;
 impl BrokerConnection {
     /// Logs in by `login`.
     pub(super) async fn log_in(&mut self, login: &Login, deadline: Instant) -> Result<(), Error> {
-        let credentials = self.credentials(login).await?;
+        let credentials = self.credentials(login, deadline).await?;
         self.shake_hands(login.mechanism, deadline).await?;
         match login.mechanism {
             Mechanism::Plain => {
@@ -31,19 +32,26 @@ impl BrokerConnection {
                 self.step(login, message, deadline).await.map(drop)
             }
             Mechanism::ScramSha256 | Mechanism::ScramSha512 => self.scram(login, credentials, deadline).await,
+            Mechanism::OAuthBearer => self.bear_token(login, &credentials, deadline).await,
         }
     }
 
-    async fn credentials(&self, login: &Login) -> Result<UserPassword, Error> {
-        let (user, origin) = (login.user.clone(), login.password.clone());
-        let read = spawn_blocking(move || origin.read())
-            .await
-            .map_err(|_| self.cheated(login, ScramError::System))?;
+    async fn credentials(&self, login: &Login, deadline: Instant) -> Result<UserPassword, Error> {
+        let late = |_| self.late("a password or a token");
+        let read = timeout_at(deadline, login.password.read()).await.map_err(late)?;
         let path = match &login.password {
-            PasswordOrigin::Given(_) => std::path::PathBuf::new(),
             PasswordOrigin::File(path) => path.clone(),
+            PasswordOrigin::Given(_) | PasswordOrigin::Provider(_) => PathBuf::new(),
         };
-        Ok(UserPassword { user, password: read.map_err(|source| Error::Password { path, source })? })
+        let password = read.map_err(|source| match &login.password {
+            PasswordOrigin::Provider(_) => Error::Token { source },
+            _ => Error::Password { path, source },
+        })?;
+        Ok(UserPassword { user: login.user.clone(), password })
+    }
+
+    fn late(&self, asked: &'static str) -> Error {
+        Error::NoAnswer { broker: self.broker().clone(), asked, within: self.stream.patience() }
     }
 
     async fn shake_hands(&mut self, mechanism: Mechanism, deadline: Instant) -> Result<(), Error> {
@@ -56,6 +64,23 @@ impl BrokerConnection {
             33 => Err(Error::Mechanism { broker, mechanism, offered: answer.mechanisms }),
             code => Err(Error::Refused { broker, asked: SaslHandshakeRequest::NAME, code }),
         }
+    }
+
+    /// A broker that does not accept a token first says why, and refuses when it has been heard.
+    async fn bear_token(
+        &mut self,
+        login: &Login,
+        credentials: &UserPassword,
+        deadline: Instant,
+    ) -> Result<(), Error> {
+        let refused = || self.refused(login, "a token must have visible characters of ASCII only");
+        let message = bearer(credentials).ok_or_else(refused)?;
+        let why = self.step(login, message, deadline).await?;
+        if why.is_empty() {
+            return Ok(());
+        }
+        let _refusal = self.step(login, Bytes::from_static(GIVE_UP), deadline).await;
+        Err(self.refused(login, &String::from_utf8_lossy(&why)))
     }
 
     async fn scram(
@@ -72,8 +97,7 @@ impl BrokerConnection {
         let challenge = self.step(login, exchange.first(), deadline).await?;
         // A million iterations take a second.
         let proving = spawn_blocking(move || exchange.prove(&challenge));
-        let (broker, asked) = (self.broker().clone(), SaslAuthenticateRequest::NAME);
-        let late = |_| Error::NoAnswer { broker, asked, within: self.stream.patience() };
+        let late = |_| self.late(SaslAuthenticateRequest::NAME);
         let proven = timeout_at(deadline, proving).await.map_err(late)?;
         let proven =
             proven.unwrap_or(Err(ScramError::System)).map_err(|source| self.cheated(login, source))?;

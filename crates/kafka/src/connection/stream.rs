@@ -8,7 +8,10 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use rustls::pki_types::ServerName;
-use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
+use tokio::io::{
+    AsyncBufReadExt as _, AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, BufReader, ReadHalf,
+    WriteHalf,
+};
 use tokio::net::TcpStream;
 use tokio::time::{Instant, timeout_at};
 use tokio_rustls::TlsConnector;
@@ -28,17 +31,35 @@ trait Duplex: AsyncRead + AsyncWrite + Send + Sync + Unpin {}
 
 impl<T: AsyncRead + AsyncWrite + Send + Sync + Unpin> Duplex for T {}
 
-/// A stream of bytes to and from a broker, with a deadline for everything.
-pub(super) struct BrokerStream {
+/// The facts of a stream that errors tell.
+#[derive(Debug, Clone)]
+struct StreamFacts {
     broker: BrokerAddress,
-    bytes: Box<dyn Duplex>,
     patience: Duration,
     is_plain: bool,
 }
 
+/// A stream of bytes to and from a broker, with a deadline for everything.
+pub(super) struct BrokerStream {
+    facts: StreamFacts,
+    bytes: Box<dyn Duplex>,
+}
+
+/// The half of a stream that frames come from.
+pub(super) struct FrameSource {
+    facts: StreamFacts,
+    bytes: BufReader<ReadHalf<Box<dyn Duplex>>>,
+}
+
+/// The half of a stream that frames go to.
+pub(super) struct FrameSink {
+    facts: StreamFacts,
+    bytes: WriteHalf<Box<dyn Duplex>>,
+}
+
 impl fmt::Debug for BrokerStream {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "BrokerStream({})", self.broker)
+        write!(f, "BrokerStream({})", self.facts.broker)
     }
 }
 
@@ -63,15 +84,16 @@ impl BrokerStream {
                 Box::new(handshake.map_err(|_| no_answer("a TLS handshake"))??)
             }
         };
-        Ok(Self { broker: broker.clone(), bytes, patience, is_plain: tls.is_none() })
+        let facts = StreamFacts { broker: broker.clone(), patience, is_plain: tls.is_none() };
+        Ok(Self { facts, bytes })
     }
 
     pub(super) const fn broker(&self) -> &BrokerAddress {
-        &self.broker
+        &self.facts.broker
     }
 
     pub(super) const fn patience(&self) -> Duration {
-        self.patience
+        self.facts.patience
     }
 
     /// Sends a frame.
@@ -81,7 +103,65 @@ impl BrokerStream {
         asked: &'static str,
         deadline: Instant,
     ) -> Result<(), Error> {
-        let bytes = &mut self.bytes;
+        self.facts.send(&mut self.bytes, frame, asked, deadline).await
+    }
+
+    /// Waits for a frame, and returns it without its length.
+    pub(super) async fn frame(
+        &mut self,
+        asked: &'static str,
+        most: usize,
+        deadline: Instant,
+    ) -> Result<Bytes, Error> {
+        self.facts.frame(&mut self.bytes, asked, most, deadline).await
+    }
+
+    /// The two halves, for several requests at once.
+    pub(super) fn split(self) -> (FrameSource, FrameSink) {
+        let (source, sink) = tokio::io::split(self.bytes);
+        let bytes = BufReader::new(source);
+        (FrameSource { facts: self.facts.clone(), bytes }, FrameSink { facts: self.facts, bytes: sink })
+    }
+}
+
+impl FrameSource {
+    /// Waits for a frame; see [`BrokerStream::frame`].
+    pub(super) async fn frame(
+        &mut self,
+        asked: &'static str,
+        most: usize,
+        deadline: Instant,
+    ) -> Result<Bytes, Error> {
+        self.facts.frame(&mut self.bytes, asked, most, deadline).await
+    }
+
+    /// Waits for the beginning of anything, and takes none of it. False where the broker closed the connection. Cancel
+    /// safe.
+    pub(super) async fn has_more(&mut self) -> bool {
+        self.bytes.fill_buf().await.is_ok_and(|bytes| !bytes.is_empty())
+    }
+}
+
+impl FrameSink {
+    /// Sends a frame.
+    pub(super) async fn send(
+        &mut self,
+        frame: &[u8],
+        asked: &'static str,
+        deadline: Instant,
+    ) -> Result<(), Error> {
+        self.facts.send(&mut self.bytes, frame, asked, deadline).await
+    }
+}
+
+impl StreamFacts {
+    async fn send(
+        &self,
+        bytes: &mut (impl AsyncWrite + Unpin),
+        frame: &[u8],
+        asked: &'static str,
+        deadline: Instant,
+    ) -> Result<(), Error> {
         let sending = async {
             bytes.write_all(frame).await?;
             bytes.flush().await
@@ -89,20 +169,20 @@ impl BrokerStream {
         within(&self.broker, asked, deadline, self.patience, sending).await
     }
 
-    /// Waits for a frame, and returns it without its length. The length is checked before anything else is read, and
-    /// memory is taken as bytes come.
-    pub(super) async fn frame(
-        &mut self,
+    /// Reads a frame. The length is checked before anything else is read, and memory is taken as bytes come.
+    async fn frame(
+        &self,
+        bytes: &mut (impl AsyncRead + Unpin),
         asked: &'static str,
         most: usize,
         deadline: Instant,
     ) -> Result<Bytes, Error> {
         let mut prefix = [0; 4];
-        let reading = async { self.bytes.read_exact(&mut prefix).await.map(drop) };
+        let reading = async { bytes.read_exact(&mut prefix).await.map(drop) };
         within(&self.broker, asked, deadline, self.patience, reading).await?;
         let length = self.checked(prefix, asked, most)?;
         let mut body = Vec::new();
-        let (rest, bytes) = (self.patience * REST, &mut self.bytes);
+        let rest = self.patience * REST;
         let reading = async { bytes.take(length).read_to_end(&mut body).await };
         let read = within(&self.broker, asked, Instant::now() + rest, rest, reading).await?;
         if (read as u64) < length {

@@ -6,13 +6,13 @@ wire_struct! {
     /// Asks a broker for the APIs that it has.
     request struct ApiVersionsRequest {
         /// The name of the client's software.
-        client_software_name: String, since 3;
+        client_software_name: String, since 3, ignorable true;
         /// The version of the client's software.
-        client_software_version: String, since 3;
+        client_software_version: String, since 3, ignorable true;
         /// The cluster that is meant, where it is known.
-        cluster_id: Option<String> = None, since 5, nullable 5;
+        cluster_id: Option<String> = None, since 5, nullable 5, ignorable true;
         /// The broker that is meant, where it is known; −1: not known.
-        node_id: i32 = -1, since 5;
+        node_id: i32 = -1, since 5, ignorable true;
     }
 }
 

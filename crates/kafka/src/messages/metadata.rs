@@ -20,7 +20,7 @@ wire_struct! {
     /// A topic that is asked for, by name or by id.
     request struct MetadataRequestTopic {
         /// Its id; zero where the name is meant.
-        topic_id: Uuid, since 10;
+        topic_id: Uuid, since 10, ignorable true;
         /// Its name; null where the id is meant.
         name: Option<String>, since 0, nullable 10;
     }

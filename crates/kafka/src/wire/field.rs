@@ -17,6 +17,8 @@ pub struct WireField {
     pub nullable: Option<i16>,
     /// Its tag, where it is a tagged field.
     pub tag: Option<u32>,
+    /// True if a version that does not have it may leave it out, whatever it says.
+    pub ignorable: bool,
     /// Its default, as it stands in the table; `None`: that of its type.
     pub default: Option<&'static str>,
     /// The fields of its type, where that is a struct or a list of structs.
@@ -67,7 +69,7 @@ pub(crate) fn read_field<T: Decode>(
 }
 
 /// Writes a field that stands in its place. A field that the version does not have must have its default, or what it
-/// says would be lost without a word.
+/// says would be lost without a word; of a field that is ignorable nothing is lost that matters.
 pub(crate) fn write_field<T: Encode + PartialEq>(
     field: &WireField,
     value: &T,
@@ -78,7 +80,7 @@ pub(crate) fn write_field<T: Encode + PartialEq>(
     if field.is_in_place(version) {
         field.check(value, version)?;
         value.encode(writer, version)
-    } else if field.is_in(version) || value == initial {
+    } else if field.is_in(version) || field.ignorable || value == initial {
         Ok(())
     } else {
         Err(CodecError::NotInVersion { field: field.name, version: version.number })

@@ -39,14 +39,14 @@ impl<'a> WireReader<'a> {
         Ok(taken)
     }
 
-    pub(super) fn chunk<const N: usize>(&mut self) -> Result<[u8; N], CodecError> {
+    pub(crate) fn chunk<const N: usize>(&mut self) -> Result<[u8; N], CodecError> {
         let (taken, rest) = self.rest.split_first_chunk().ok_or(CodecError::TooShort)?;
         self.rest = rest;
         Ok(*taken)
     }
 
     /// A reader of the next `length` bytes alone.
-    pub(super) fn part(&mut self, length: usize) -> Result<Self, CodecError> {
+    pub(crate) fn part(&mut self, length: usize) -> Result<Self, CodecError> {
         Ok(Self { whole: self.whole, rest: self.take(length)? })
     }
 
@@ -63,6 +63,46 @@ impl<'a> WireReader<'a> {
         }
         let [last] = self.chunk()?;
         if last > 0x0f { Err(CodecError::Varint) } else { Ok(number | u32::from(last) << 28) }
+    }
+
+    /// A signed number of one to five bytes; those near zero are short.
+    pub(crate) fn varint(&mut self) -> Result<i32, CodecError> {
+        let number = self.unsigned_varint()?;
+        Ok((number >> 1).cast_signed() ^ -(number & 1).cast_signed())
+    }
+
+    /// A signed number of one to ten bytes; those near zero are short.
+    pub(crate) fn varlong(&mut self) -> Result<i64, CodecError> {
+        let mut number = 0_u64;
+        for shift in (0..63).step_by(7) {
+            let [byte] = self.chunk()?;
+            number |= u64::from(byte & 0x7f) << shift;
+            if byte & 0x80 == 0 {
+                return Ok((number >> 1).cast_signed() ^ -(number & 1).cast_signed());
+            }
+        }
+        let [last] = self.chunk()?;
+        if last > 1 {
+            return Err(CodecError::Varint);
+        }
+        number |= u64::from(last) << 63;
+        Ok((number >> 1).cast_signed() ^ -(number & 1).cast_signed())
+    }
+
+    /// The key or the value of a record: a slice of the whole. `None` is a length of −1.
+    pub(crate) fn record_bytes(&mut self) -> Result<Option<Bytes>, CodecError> {
+        match self.varint()? {
+            -1 => Ok(None),
+            length => {
+                let length = usize::try_from(length).map_err(|_| CodecError::TooShort)?;
+                Ok(Some(self.whole.slice_ref(self.take(length)?)))
+            }
+        }
+    }
+
+    /// Passes over the rest.
+    pub(crate) const fn skip_all(&mut self) {
+        self.rest = &[];
     }
 
     /// A length; `None` is a null. `short` says that the length has 16 bits in versions that are not flexible.

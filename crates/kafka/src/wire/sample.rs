@@ -1,6 +1,6 @@
 //! Messages by chance, for tests.
 
-use super::{Blob, Uuid, WireField, WireType, WireVersion};
+use super::{Blob, RecordBytes, Uuid, WireField, WireType, WireVersion};
 
 /// A source of numbers that look random and follow from a seed.
 #[derive(Debug, Clone)]
@@ -76,10 +76,12 @@ samples! {
     i8: |source| i8::from_le_bytes([source.number().to_le_bytes()[0]]);
     i16: |source| i16::try_from(source.below(1 << 16) as i64 - (1 << 15)).unwrap_or(-1);
     i32: |source| i32::try_from(source.below(1 << 32) as i64 - (1 << 31)).unwrap_or(-1);
+    u16: |source| u16::try_from(source.below(1 << 16)).unwrap_or(1);
     i64: |source| source.number().cast_signed();
     Uuid: |source| Uuid((u128::from(source.number()) << 64 | u128::from(source.number())).to_be_bytes());
     String: |source| source.bytes().into_iter().map(char::from).collect();
     Blob: |source| Blob(source.bytes().into());
+    RecordBytes: |source| RecordBytes(source.bytes().into());
 }
 
 impl<T: Sample> Sample for Vec<T> {

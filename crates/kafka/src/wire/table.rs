@@ -3,17 +3,18 @@
 /// Declares one struct of a message as a table.
 ///
 /// `request` structs are written, and read by tests alone; `response` structs the other way round. Each field is
-/// `name: Type = default, since VERSION until VERSION, nullable VERSION, tag NUMBER;`, where only the type and `since`
-/// must be there. Types with a null are an `Option`. Everything else follows: reader, writer, least size, and
+/// `name: Type = default, since VERSION until VERSION, nullable VERSION, tag NUMBER, ignorable true;`, where only the type and `since`
+/// must be there. `ignorable true` lets a version leave out what it can't say, as Kafka's own clients do. A struct whose
+/// name in Kafka's schemas is another one, or not unique, says `is "Name"`. Types with a null are an `Option`. Everything else follows: reader, writer, least size, and
 /// [`WireField`](super::WireField)s for the comparison with Kafka's schemas.
 macro_rules! wire_struct {
     (
         $(#[$meta:meta])*
-        $direction:ident struct $name:ident {
+        $direction:ident struct $name:ident $(is $schema:literal)? {
             $(
                 $(#[$doc:meta])*
                 $field:ident: $type:ty $(= $default:expr)?, since $since:literal $(until $until:literal)?
-                $(, nullable $nullable:literal)? $(, tag $tag:literal)?;
+                $(, nullable $nullable:literal)? $(, tag $tag:literal)? $(, ignorable $ignorable:literal)?;
             )+
         }
     ) => {
@@ -33,6 +34,7 @@ macro_rules! wire_struct {
                     until: $crate::wire::wire_struct!(@optional $($until)?),
                     nullable: $crate::wire::wire_struct!(@optional $($nullable)?),
                     tag: $crate::wire::wire_struct!(@optional $($tag)?),
+                    ignorable: $crate::wire::wire_struct!(@flag $($ignorable)?),
                     default: $crate::wire::wire_struct!(@text $($default)?),
                     fields: <$type as $crate::wire::WireType>::fields,
                 }, )+
@@ -47,13 +49,18 @@ macro_rules! wire_struct {
 
         impl $crate::wire::WireType for $name {
             fn schema_name() -> String {
-                stringify!($name).to_owned()
+                $crate::wire::wire_struct!(@name $name $($schema)?).to_owned()
             }
 
             fn least(version: $crate::wire::WireVersion) -> usize {
                 let mut fields = Self::FIELDS.iter();
                 let mut next = || fields.next().expect("each field stands in the table");
                 usize::from(version.flexible) $( + $crate::wire::least_of::<$type>(next(), version) )+
+            }
+
+            /// A null is one byte.
+            fn least_or_null(_: $crate::wire::WireVersion) -> usize {
+                1
             }
 
             fn initial() -> Self {
@@ -64,6 +71,8 @@ macro_rules! wire_struct {
                 Self::FIELDS
             }
         }
+
+        impl $crate::wire::WireStruct for $name {}
 
         $crate::wire::wire_struct! { @read $direction $name { $( $field, )+ } }
         $crate::wire::wire_struct! { @write $direction $name { $( $field, )+ } }
@@ -81,6 +90,10 @@ macro_rules! wire_struct {
 
     (@optional) => { None };
     (@optional $value:literal) => { Some($value) };
+    (@flag) => { false };
+    (@flag $value:literal) => { $value };
+    (@name $name:ident) => { stringify!($name) };
+    (@name $name:ident $schema:literal) => { $schema };
     (@text) => { None };
     (@text $default:expr) => { Some(stringify!($default)) };
     (@default $type:ty) => { <$type as $crate::wire::WireType>::initial() };

@@ -4,10 +4,12 @@ use std::fmt;
 
 use bytes::Bytes;
 
-use super::{CodecError, Decode, Encode, WireField, WireReader, WireType, WireVersion, WireWriter};
+use super::{
+    CodecError, Decode, Encode, WireField, WireReader, WireStruct, WireType, WireVersion, WireWriter,
+};
 
 /// Sixteen bytes that name something, such as a topic; all zero: nothing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Uuid(pub [u8; 16]);
 
 impl Uuid {
@@ -23,6 +25,17 @@ pub struct Blob(pub Bytes);
 impl fmt::Debug for Blob {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Blob({} bytes)", self.0.len())
+    }
+}
+
+/// Batches of records, one behind the other.
+#[derive(Clone, PartialEq, Eq, Default)]
+pub struct RecordBytes(pub Bytes);
+
+/// Shows how much there is, and no byte of it.
+impl fmt::Debug for RecordBytes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "RecordBytes({} bytes)", self.0.len())
     }
 }
 
@@ -63,6 +76,7 @@ numbers! {
     i16, "int16";
     i32, "int32";
     i64, "int64";
+    u16, "uint16";
 }
 
 impl WireType for bool {
@@ -147,6 +161,20 @@ impl WireType for Blob {
     }
 }
 
+impl WireType for RecordBytes {
+    fn schema_name() -> String {
+        "records".to_owned()
+    }
+
+    fn least(version: WireVersion) -> usize {
+        Blob::least(version)
+    }
+
+    fn initial() -> Self {
+        Self::default()
+    }
+}
+
 impl<T: WireType> WireType for Vec<T> {
     fn schema_name() -> String {
         format!("[]{}", T::schema_name())
@@ -172,7 +200,7 @@ impl<T: WireType> WireType for Option<T> {
     }
 
     fn least(version: WireVersion) -> usize {
-        T::least(version)
+        T::least_or_null(version)
     }
 
     fn initial() -> Self {
@@ -233,6 +261,37 @@ impl Encode for Option<Blob> {
 impl Encode for Blob {
     fn encode(&self, writer: &mut WireWriter, version: WireVersion) -> Result<(), CodecError> {
         writer.blob(Some(&self.0), version)
+    }
+}
+
+impl Decode for Option<RecordBytes> {
+    fn decode(reader: &mut WireReader<'_>, version: WireVersion) -> Result<Self, CodecError> {
+        Ok(reader.blob(version)?.map(|blob| RecordBytes(blob.0)))
+    }
+}
+
+impl Encode for Option<RecordBytes> {
+    fn encode(&self, writer: &mut WireWriter, version: WireVersion) -> Result<(), CodecError> {
+        writer.blob(self.as_ref().map(|records| &*records.0), version)
+    }
+}
+
+/// As in Kafka's own clients, any negative byte is a null, and any other one stands before a value.
+impl<T: Decode + WireStruct> Decode for Option<T> {
+    fn decode(reader: &mut WireReader<'_>, version: WireVersion) -> Result<Self, CodecError> {
+        if i8::decode(reader, version)? < 0 { Ok(None) } else { T::decode(reader, version).map(Some) }
+    }
+}
+
+impl<T: Encode + WireStruct> Encode for Option<T> {
+    fn encode(&self, writer: &mut WireWriter, version: WireVersion) -> Result<(), CodecError> {
+        match self {
+            None => (-1_i8).encode(writer, version),
+            Some(value) => {
+                1_i8.encode(writer, version)?;
+                value.encode(writer, version)
+            }
+        }
     }
 }
 

@@ -5,8 +5,30 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::messages::{
-    ApiVersionsRequest, MetadataRequest, MetadataResponse, SaslAuthenticateRequest, SaslHandshakeRequest,
+    APIS, ApiVersionsRequest, ConsumerGroupDescribeRequest, ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse, DescribeGroupsRequest, DescribeShareGroupOffsetsRequest, FetchRequest,
+    FindCoordinatorRequest, GroupHeartbeatRequest, GroupListRequest, HeartbeatAssignment, JoinGroupRequest,
+    JoinGroupResponse, LeaveGroupRequest, ListOffsetsRequest, MetadataRequest, MetadataResponse,
+    OffsetCommitRequest, OffsetFetchRequest, OffsetForLeaderEpochRequest, SaslAuthenticateRequest,
+    SaslHandshakeRequest, ShareGroupDescribeRequest, StreamsGroupDescribeRequest, SyncGroupRequest,
 };
+
+/// Does the same with every API.
+macro_rules! with_each_api {
+    ($do:ident, $seed:expr) => {
+        with_each_api! { $do, $seed,
+            ApiVersionsRequest ConsumerGroupDescribeRequest ConsumerGroupHeartbeatRequest DescribeGroupsRequest
+            DescribeShareGroupOffsetsRequest FetchRequest FindCoordinatorRequest GroupHeartbeatRequest GroupListRequest
+            JoinGroupRequest LeaveGroupRequest ListOffsetsRequest MetadataRequest OffsetCommitRequest OffsetFetchRequest
+            OffsetForLeaderEpochRequest SaslAuthenticateRequest SaslHandshakeRequest ShareGroupDescribeRequest
+            StreamsGroupDescribeRequest SyncGroupRequest
+        }
+    };
+    ($do:ident, $seed:expr, $($request:ident)+) => {
+        let done = [$( { $do::<$request>($seed)?; <$request as ApiRequest>::KEY } ),+];
+        prop_assert!(APIS.iter().all(|api| done.contains(&api.key)), "an API is left out");
+    };
+}
 
 /// Every message, in every version, there and back; then cut short at every byte.
 fn survives<R>(seed: u64) -> Result<(), TestCaseError>
@@ -24,7 +46,9 @@ where
         prop_assert_eq!(read, request);
         let frame = Bytes::from(answer_frame::<R>(&answer, number, 5).unwrap()).split_off(4);
         prop_assert_eq!(&read_answer::<R>(&frame, number, 5).unwrap(), &answer);
-        for end in 0..frame.len() {
+        // A long answer is cut at some bytes only.
+        let step = 1 + frame.len() / 64;
+        for end in (0..frame.len()).skip(source.below(step as u64) as usize).step_by(step) {
             prop_assert!(read_answer::<R>(&frame.slice(..end), number, 5).is_err(), "cut at {}", end);
         }
         let longer = Bytes::from([&frame[..], &[0]].concat());
@@ -52,25 +76,24 @@ where
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+
     #[test]
     fn what_is_written_is_read_again(seed in any::<u64>()) {
-        survives::<MetadataRequest>(seed)?;
-        survives::<ApiVersionsRequest>(seed)?;
-        survives::<SaslHandshakeRequest>(seed)?;
-        survives::<SaslAuthenticateRequest>(seed)?;
+        with_each_api!(survives, seed);
     }
 
     #[test]
     fn damaged_answers_are_endured(seed in any::<u64>()) {
-        endures::<MetadataRequest>(seed)?;
-        endures::<ApiVersionsRequest>(seed)?;
-        endures::<SaslHandshakeRequest>(seed)?;
-        endures::<SaslAuthenticateRequest>(seed)?;
+        with_each_api!(endures, seed);
     }
 
     #[test]
     fn any_bytes_are_endured(bytes in proptest::collection::vec(any::<u8>(), 0..400), version in 0_i16..=13) {
-        let _either = read_answer::<MetadataRequest>(&bytes.into(), version, 0);
+        let bytes = Bytes::from(bytes);
+        let _either = read_answer::<MetadataRequest>(&bytes, version, 0);
+        let _either = read_answer::<JoinGroupRequest>(&bytes, version, 0);
+        let _either = read_answer::<FetchRequest>(&bytes, version, 0);
     }
 
     #[test]
@@ -158,6 +181,50 @@ fn a_null_is_read_only_where_it_may_be() {
     assert_eq!(read_answer::<MetadataRequest>(&frame, 12, 0), Ok(answer));
     // The same bytes in the version before.
     assert_eq!(read_answer::<MetadataRequest>(&frame, 11, 0), Err(CodecError::Null));
+}
+
+#[test]
+fn a_struct_that_is_null_takes_one_byte() {
+    let (version, heartbeat) = (1, ConsumerGroupHeartbeatResponse::default());
+    let frame =
+        |answer: &_| answer_frame::<ConsumerGroupHeartbeatRequest>(answer, version, 0).unwrap().split_off(4);
+    let (none, empty) = (frame(&heartbeat), HeartbeatAssignment::default());
+    let some = frame(&ConsumerGroupHeartbeatResponse { assignment: Some(empty), ..heartbeat });
+    // The byte that says so, an empty list, no tags of the assignment, and none of the message.
+    assert_eq!((&none[none.len() - 2..], &some[some.len() - 4..]), (&[0xff, 0][..], &[1, 1, 0, 0][..]));
+    assert_eq!(<Option<HeartbeatAssignment> as WireType>::least(FLEXIBLE), 1);
+}
+
+#[test]
+fn what_may_be_left_out_is_left_out() {
+    let reason = Some("because".to_owned());
+    let asked = JoinGroupRequest { reason, ..JoinGroupRequest::default() };
+    let read = |version| {
+        read_request::<JoinGroupRequest>(
+            &Bytes::from(request_frame(&asked, version, 0, "me").unwrap()).split_off(4),
+        )
+    };
+    assert_eq!((read(7).unwrap().1.reason, read(8).unwrap().1), (None, asked.clone()));
+}
+
+#[test]
+fn a_join_with_two_thousand_million_members_is_refused() {
+    // No throttling, no error, generation 1, a strategy, a leader, an id; then the number of members.
+    let body = [
+        &[0; 4][..],
+        &[0, 0],
+        &[0, 0, 0, 1],
+        &[0, 1, b'r'],
+        &[0, 1, b'l'],
+        &[0, 1, b'm'],
+        &i32::MAX.to_be_bytes(),
+        &[0; 60],
+    ];
+    let frame = Bytes::from([&[0, 0, 0, 5][..], &body.concat()].concat());
+    assert_eq!(
+        read_answer::<JoinGroupRequest>(&frame, 5, 5),
+        Err::<JoinGroupResponse, _>(CodecError::TooShort)
+    );
 }
 
 #[test]

@@ -24,7 +24,7 @@ impl WireWriter {
         &self.0
     }
 
-    pub(super) fn raw(&mut self, bytes: &[u8]) {
+    pub(crate) fn raw(&mut self, bytes: &[u8]) {
         self.0.extend_from_slice(bytes);
     }
 
@@ -36,6 +36,12 @@ impl WireWriter {
         }
         let [low, ..] = number.to_le_bytes();
         self.0.push(low);
+    }
+
+    /// A signed number of one to five bytes.
+    #[cfg(any(test, feature = "testing"))]
+    pub(crate) fn varint(&mut self, number: i32) {
+        self.unsigned_varint((number << 1 ^ number >> 31).cast_unsigned());
     }
 
     /// A length; `None` is a null. `short` as in the reader.

@@ -110,7 +110,7 @@ pub(crate) struct Running {
 }
 
 pub(crate) fn options() -> RouterOptions {
-    RouterOptions { seed: Some(3), ..RouterOptions::new("r", ["a", "b"]) }
+    RouterOptions { seed: Some(3), ..RouterOptions::new("r", ["http://a", "http://b"]) }
 }
 
 /// Starts a router and waits until its table is open.

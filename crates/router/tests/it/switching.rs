@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use kafka_assigner_router::{RequestError, Unsent};
+use kafka_assigner_router::{KeyHash, RequestError, Unsent};
 
 use crate::fake::{Fake, at, open, stash};
 use crate::owners::{Owners, answer, start};
@@ -114,10 +114,12 @@ async fn a_key_finds_its_partition() {
     let service = Fake::new((0..4).map(|partition| open(partition, "o", 1)).collect());
     let owners = Owners::new();
     let router = start(&service, &owners).await;
-    let at = router.table.partition_of("t", b"customer-7").expect("the topic is there");
-    let answer = router.requests.request_by_key("t", b"customer-7", Bytes::from("x")).await;
-    assert_eq!(answer.expect("it is answered"), "o");
-    assert_eq!(owners.arrived()[0].2, at.kafka_number());
-    let unknown = router.requests.request_by_key("other", b"k", Bytes::new()).await;
+    for (nth, hash) in [KeyHash::Murmur2, KeyHash::Crc32].into_iter().enumerate() {
+        let at = router.table.partition_of("t", b"customer-7", hash).expect("the topic is there");
+        let answer = router.requests.request_by_key("t", b"customer-7", hash, Bytes::from("x")).await;
+        assert_eq!(answer.expect("it is answered"), "o");
+        assert_eq!(owners.arrived()[nth].2, at.kafka_number());
+    }
+    let unknown = router.requests.request_by_key("other", b"k", KeyHash::Murmur2, Bytes::new()).await;
     assert!(matches!(unknown, Err(RequestError::Unsent(Unsent::NoPartition))), "{unknown:?}");
 }

@@ -1,12 +1,13 @@
 //! Keeps the group's topics in line with Kafka while this instance leads.
 
 use kafka_assigner_core::state::Touched;
-use kafka_assigner_core::topics::{Denials, Found, follow, wanted};
+use kafka_assigner_core::topics::{Denials, Doubts, Found, follow, wanted};
 use kafka_assigner_store::view::Notice;
 use kafka_assigner_types::moment::Moment;
 
 use super::execute::{Executor, WriteOutcome};
 use super::parts::Coordinator;
+use crate::topics::TopicInterest;
 
 /// The follower of the topics of one group.
 #[derive(Debug)]
@@ -14,13 +15,15 @@ pub(super) struct TopicFollower<'a> {
     coordinator: &'a Coordinator,
     executor: &'a Executor,
     denials: Denials,
+    doubts: Doubts,
 }
 
 impl<'a> TopicFollower<'a> {
     pub(super) fn new(coordinator: &'a Coordinator, executor: &'a Executor) -> Self {
-        // Looks come after half the interval where a topic is denied.
-        let denials = Denials::new(coordinator.options.topic_refresh / 2);
-        Self { coordinator, executor, denials }
+        // Looks come after half the interval where a topic is in doubt.
+        let interval = coordinator.options.topic_refresh / 2;
+        let (denials, doubts) = (Denials::new(interval), Doubts::new(interval));
+        Self { coordinator, executor, denials, doubts }
     }
 
     /// Follows until it is dropped; without a source of topics it waits for ever.
@@ -40,17 +43,24 @@ impl<'a> TopicFollower<'a> {
                 },
                 news = interest.news() => {
                     for (at, found) in news {
-                        self.follow(&found, at).await;
+                        self.follow(&interest, &found, at).await;
                     }
                 }
             }
         }
     }
 
-    /// Writes what follows from what Kafka said at `at`.
-    async fn follow(&mut self, found: &Found, at: Moment) {
+    /// Writes what follows from what Kafka said at `at`, and asks for a sooner look where that leaves something in doubt.
+    async fn follow(&mut self, interest: &TopicInterest, found: &Found, at: Moment) {
         let Coordinator { group, .. } = self.coordinator;
-        let writes = group.read(|state| follow(state, found, &mut self.denials, at));
+        let Self { denials, doubts, .. } = self;
+        let (writes, next) = group.read(|state| {
+            let writes = follow(state, found, denials, at);
+            (writes, doubts.next_look(state, denials, found, at))
+        });
+        if let Some(next) = next {
+            interest.look_from(next);
+        }
         for fate in self.executor.carry_out(&writes).await {
             if let WriteOutcome::Failed(error) = fate {
                 tracing::debug!(group = %group.name(), %error, "topics not written");

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use futures::FutureExt as _;
 use kafka_assigner_core::action::{Action, Step};
 use kafka_assigner_core::claim::Leases;
-use kafka_assigner_core::leader::{EndedPhase, Leader, Pass, StepInputs};
+use kafka_assigner_core::leader::{EndedPhase, Leader, Pass, PassOutcome, StepInputs};
 use kafka_assigner_core::lint::Violation;
 use kafka_assigner_core::plan::{NoPlan, Plan};
 use kafka_assigner_core::state::Touched;
@@ -35,6 +35,8 @@ struct Leading<'a> {
     has_stopped: bool,
     /// What is told while the group can't be planned.
     unplanned: RepeatedWarning,
+    /// What is told while the store refuses writes.
+    refused: RepeatedWarning,
 }
 
 /// Leads until it is dropped, or the view stops.
@@ -47,6 +49,7 @@ pub(super) async fn lead(coordinator: &Coordinator, executor: &Executor) {
         has_news: false,
         has_stopped: false,
         unplanned: RepeatedWarning::default(),
+        refused: RepeatedWarning::default(),
     };
     leading.run().await;
 }
@@ -120,7 +123,9 @@ impl Leading<'_> {
         for (action, _) in actions.iter().zip(&reached).filter(|(_, reached)| reached.is_some()) {
             self.leader.note_applied(action, coordinator.clock.now());
         }
-        let wake = self.leader.written(pass, !reached.contains(&None), coordinator.clock.now());
+        let outcome = fates.iter().map(outcome_of).max().unwrap_or(PassOutcome::Applied);
+        self.tell_refusal(&fates);
+        let wake = self.leader.written(pass, outcome, coordinator.clock.now());
         let reached = reached.into_iter().flatten().max().unwrap_or_default();
         // Its own writes are part of what the next pass looks at.
         let reaching = coordinator.group.reach(reached, coordinator.options.view_patience);
@@ -162,6 +167,25 @@ impl Leading<'_> {
                 let step = action.step.label();
                 tracing::debug!(group = %self.coordinator.group.name(), step, %error, "write failed");
                 None
+            }
+        }
+    }
+
+    /// Tells that the store refuses writes: somebody has to act.
+    fn tell_refusal(&mut self, fates: &[WriteOutcome]) {
+        let Coordinator { group, clock, .. } = self.coordinator;
+        let refused = fates.iter().find(|fate| outcome_of(fate) == PassOutcome::Refused);
+        match refused {
+            Some(WriteOutcome::Failed(error)) => {
+                let error = describe(error);
+                if self.refused.is_due(&error, clock.now()) {
+                    tracing::warn!(group = %group.name(), error, "the store refuses what the leader writes");
+                }
+            }
+            _ => {
+                if self.refused.is_over() {
+                    tracing::info!(group = %group.name(), "the store takes what the leader writes again");
+                }
             }
         }
     }
@@ -231,6 +255,16 @@ impl Leading<'_> {
         let Coordinator { group, metrics, .. } = self.coordinator;
         group.phases().show(self.leader.memory());
         ended.iter().for_each(|ended| metrics.phase_ended(group.name(), ended));
+    }
+}
+
+/// What a leader makes of the outcome of one write.
+const fn outcome_of(fate: &WriteOutcome) -> PassOutcome {
+    match fate {
+        WriteOutcome::Applied(_) => PassOutcome::Applied,
+        WriteOutcome::Outdated => PassOutcome::Outdated,
+        WriteOutcome::Failed(error) if error.is_transient() => PassOutcome::Unanswered,
+        WriteOutcome::Failed(_) => PassOutcome::Refused,
     }
 }
 

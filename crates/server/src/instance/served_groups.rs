@@ -47,6 +47,46 @@ impl Served {
 
 type Keeper = view::Keeper<GroupView>;
 
+/// Campaigns and leads until the coordinator is stopped. After a panic it begins anew; sessions and streams of the group
+/// live on meanwhile, for they need no leader.
+async fn keep_campaigning(coordinator: Coordinator) {
+    let Coordinator { group, metrics, stop, .. } = coordinator.clone();
+    let mut waits = RestartWaits::default();
+    loop {
+        let since = Instant::now();
+        let mut tasks = JoinSet::new();
+        tasks.spawn(coordinator::run(coordinator.clone()));
+        let Some(message) = first_panic(&mut tasks).await else { return };
+        let wait = waits.next(since.elapsed());
+        tracing::error!(group = %group.name(), message, again_in = ?wait, "the leader of the group panicked");
+        metrics.group_restarted(group.name());
+        if stop.run_until_cancelled(sleep(wait)).await.is_none() {
+            return;
+        }
+    }
+}
+
+/// The waits after the panics of one task.
+#[derive(Debug)]
+struct RestartWaits(Duration);
+
+impl Default for RestartWaits {
+    fn default() -> Self {
+        Self(FIRST_WAIT)
+    }
+}
+
+impl RestartWaits {
+    /// The wait after a panic of a task that ran for so long.
+    fn next(&mut self, ran: Duration) -> Duration {
+        if ran > CALM {
+            self.0 = FIRST_WAIT;
+        }
+        let next = (self.0 * 2).min(LONGEST_WAIT);
+        std::mem::replace(&mut self.0, next)
+    }
+}
+
 impl ServedHistory {
     /// Serves the groups that there are, and no longer those that were deleted.
     pub(super) async fn follow_directory(self: Arc<Self>, instance: Arc<Inner>) {
@@ -94,7 +134,8 @@ impl ServedHistory {
         let (served, keeper) = self.loaded_anew(instance, name);
         groups.insert(name.clone(), served.clone());
         let group = served.group.clone();
-        self.tasks.spawn(Arc::clone(self).keep_serving(Arc::clone(instance), served, keeper));
+        let keep_serving = Arc::clone(self).keep_serving(Arc::clone(instance), served, keeper);
+        self.watch(instance, "service of a group", keep_serving);
         group
     }
 
@@ -109,20 +150,17 @@ impl ServedHistory {
 
     /// Serves a group until it is deleted or the history is over.
     async fn keep_serving(self: Arc<Self>, instance: Arc<Inner>, mut served: Served, mut keeper: Keeper) {
-        let mut wait = FIRST_WAIT;
+        let mut waits = RestartWaits::default();
         loop {
             let since = Instant::now();
             let Some(message) = self.until_panic(&instance, &served, keeper).await else { return };
-            if since.elapsed() > CALM {
-                wait = FIRST_WAIT;
-            }
+            let wait = waits.next(since.elapsed());
             let group = served.group.name();
             tracing::error!(%group, message, again_in = ?wait, "a task of the group panicked: it is served anew");
             instance.metrics.group_restarted(group);
             if self.stop.run_until_cancelled(sleep(wait)).await.is_none() {
                 return;
             }
-            wait = (wait * 2).min(LONGEST_WAIT);
             let Some(next) = self.replaced(&instance, &served) else { return };
             (served, keeper) = next;
         }
@@ -135,7 +173,7 @@ impl ServedHistory {
         let mut tasks = JoinSet::new();
         tasks.spawn(group.clone().follow(group.view().subscribe()));
         tasks.spawn(keeper.run(stop.clone()));
-        tasks.spawn(coordinator::run(self.coordinator(instance, group, campaigning)));
+        tasks.spawn(keep_campaigning(self.coordinator(instance, group, campaigning)));
         let message = first_panic(&mut tasks).await?;
         served.end();
         // The leadership is given back; a store that hangs is no reason to hang with it.
@@ -172,5 +210,19 @@ impl ServedHistory {
             pulses: instance.pulses.clone(),
             stop: campaigning.clone(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_waits_after_panics_double_and_begin_anew_after_a_calm_time() {
+        let mut waits = RestartWaits::default();
+        let after: Vec<u64> = (0..8).map(|_| waits.next(Duration::ZERO).as_secs()).collect();
+        assert_eq!(after, [1, 2, 4, 8, 16, 32, 60, 60]);
+        assert_eq!(waits.next(CALM), LONGEST_WAIT);
+        assert_eq!(waits.next(CALM + Duration::from_millis(1)), FIRST_WAIT);
     }
 }

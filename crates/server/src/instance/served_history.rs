@@ -74,7 +74,7 @@ impl ServedHistory {
     }
 
     /// Begins a task that serves all groups.
-    fn watch(
+    pub(super) fn watch(
         &self,
         instance: &Arc<Inner>,
         name: &'static str,

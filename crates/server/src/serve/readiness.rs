@@ -112,6 +112,9 @@ fn views(instance: &Instance) -> Vec<Finding> {
         groups.iter().filter_map(|group| Some((group, trouble(&group.view().health())?))).collect();
     let missing = groups.iter().find(|group| is_on_its_way(&group.view().health()));
     let loaded = match missing {
+        None if !groups.is_empty() && troubled.len() == groups.len() => {
+            Finding::bad("views", "no group is loaded")
+        }
         Some(group) => Finding::bad("views", format!("group {} is not loaded", group.name())),
         None => Finding::fine("views", format!("{} groups loaded", groups.len() - troubled.len())),
     };

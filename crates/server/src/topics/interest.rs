@@ -17,6 +17,8 @@ struct BoardState {
     notes: Mutex<TopicNotes>,
     /// Somebody wants a name that was never asked for.
     unasked: Notify,
+    /// Somebody wants a look that comes sooner.
+    hasty: Notify,
     /// Counts the looks.
     looks: watch::Sender<u64>,
 }
@@ -29,6 +31,8 @@ struct TopicNotes {
     /// Names that were asked for, also where nothing was said of them.
     asked: BTreeSet<TopicName>,
     known: BTreeMap<TopicName, KnownTopic>,
+    /// The moment from which on a look at all of them is wanted; `None`: when it is due.
+    look_from: Option<Moment>,
 }
 
 /// The last certain word on a topic.
@@ -40,8 +44,8 @@ struct KnownTopic {
 
 impl TopicBoard {
     pub(crate) fn new() -> Self {
-        let (notes, unasked, looks) = (Mutex::default(), Notify::new(), watch::Sender::new(0));
-        Self(Arc::new(BoardState { notes, unasked, looks }))
+        let (unasked, hasty, looks) = (Notify::new(), Notify::new(), watch::Sender::new(0));
+        Self(Arc::new(BoardState { notes: Mutex::default(), unasked, hasty, looks }))
     }
 
     fn notes(&self) -> MutexGuard<'_, TopicNotes> {
@@ -82,6 +86,17 @@ impl TopicBoard {
         }
     }
 
+    /// Waits until somebody wants a look that comes sooner; returns the moment from which on. Cancel safe.
+    pub(super) async fn until_hasty(&self) -> Moment {
+        loop {
+            let look_from = self.notes().look_from.take();
+            if let Some(from) = look_from {
+                return from;
+            }
+            self.0.hasty.notified().await;
+        }
+    }
+
     /// `names` are being asked for.
     pub(super) fn ask(&self, names: &BTreeSet<TopicName>) {
         self.notes().asked.extend(names.iter().cloned());
@@ -111,6 +126,14 @@ impl TopicInterest {
         self.seen.retain(|name, _| names.contains(name));
         self.board.notes().wants.insert(self.number, names);
         self.board.0.unasked.notify_one();
+    }
+
+    /// Wants a look at all topics as soon as it is `from`, or the regular one where that comes before: one of its topics is in
+    /// doubt. Of several moments the earliest holds; who is still in doubt then asks again.
+    pub(crate) fn look_from(&self, from: Moment) {
+        let mut notes = self.board.notes();
+        notes.look_from = Some(notes.look_from.map_or(from, |before| before.min(from)));
+        self.board.0.hasty.notify_one();
     }
 
     /// Waits for words on the topics that are wanted, by the moment of each. Cancel safe.

@@ -61,6 +61,18 @@ fn words_of_two_looks_keep_their_moments() {
 }
 
 #[test]
+fn of_the_looks_that_are_wanted_sooner_the_earliest_is_told_once() {
+    let board = TopicBoard::new();
+    let (one, other) = (board.interest(), board.interest());
+    assert_eq!(board.until_hasty().now_or_never(), None);
+    for (interest, seconds) in [(&one, 5), (&other, 3), (&one, 4)] {
+        interest.look_from(at(seconds));
+    }
+    assert_eq!(board.until_hasty().now_or_never(), Some(at(3)));
+    assert_eq!(board.until_hasty().now_or_never(), None);
+}
+
+#[test]
 fn names_that_nobody_wants_are_forgotten() {
     let board = TopicBoard::new();
     let mut interest = board.interest();

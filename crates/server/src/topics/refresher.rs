@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use kafka_assigner_core::topics::{Found, TopicLook};
+use kafka_assigner_types::moment::Moment;
 use kafka_assigner_types::name::TopicName;
 use tokio::time::{Instant, sleep, sleep_until};
 use tokio_util::sync::CancellationToken;
@@ -21,10 +21,6 @@ use crate::refusal::describe;
 /// few looks.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// The number of looks that come after half of the interval each once a topic was denied or had another id: as many as it
-/// takes to believe the denial, or to believe the id and see the topic's partitions.
-const SOONER: u32 = 3;
-
 /// The one task of an instance that asks for topics: the union of the names that its leaders want, in one look.
 #[derive(Debug)]
 pub(crate) struct TopicRefresher {
@@ -35,10 +31,6 @@ pub(crate) struct TopicRefresher {
     entropy: Arc<Entropy>,
     metrics: Metrics,
     next: Instant,
-    /// The last word on each topic.
-    last: Found,
-    /// The number of looks that still come sooner.
-    sooner: u32,
 }
 
 impl TopicRefresher {
@@ -52,8 +44,7 @@ impl TopicRefresher {
         metrics: Metrics,
     ) -> Self {
         let (schedule, next) = (RefreshSchedule::new(interval), Instant::now() + interval);
-        let (last, sooner) = (Found::new(), 0);
-        Self { source, board, schedule, clock, entropy, metrics, next, last, sooner }
+        Self { source, board, schedule, clock, entropy, metrics, next }
     }
 
     /// Asks until `stop`.
@@ -74,6 +65,8 @@ impl TopicRefresher {
             () = sleep_until(self.next) => self.board.wanted(),
             // A consumer that names a topic nobody asked for yet should not wait for the refresh.
             names = self.board.until_unasked(), if !self.schedule.fails() => names,
+            // What is in doubt should not wait for it either.
+            from = self.board.until_hasty() => return self.hasten(from),
         };
         if names.is_empty() {
             self.metrics.follows_no_topics();
@@ -90,7 +83,6 @@ impl TopicRefresher {
         self.board.ask(names);
         match self.source.find(names).await {
             Ok(found) => {
-                self.compare(&found);
                 self.board.take_in(found, self.clock.now());
                 self.succeeded();
             }
@@ -98,21 +90,13 @@ impl TopicRefresher {
         }
     }
 
-    /// A topic that is gone, or has another id, is looked at again sooner, until it is clear what became of it.
-    fn compare(&mut self, found: &Found) {
-        let is_another = |(name, look): (&TopicName, &Option<TopicLook>)| match (self.last.get(name), look) {
-            (Some(Some(_)), None) => true,
-            (Some(Some(before)), Some(now)) => {
-                before.id.zip(now.id).is_some_and(|(before, now)| before != now)
-            }
-            _ => false,
-        };
-        if found.iter().any(is_another) {
-            self.sooner = SOONER;
+    /// Moves the next look of all topics forward, though not before `from`. While looks fail their waits grow, and who is in
+    /// doubt asks again after the next answer.
+    fn hasten(&mut self, from: Moment) {
+        if !self.schedule.fails() {
+            let spread = self.schedule.spread(self.entropy.number());
+            self.next = self.next.min(self.clock.instant(from) + spread);
         }
-        self.last.extend(found.clone());
-        let wanted = self.board.wanted();
-        self.last.retain(|name, _| wanted.contains(name));
     }
 
     /// A look for new names moves the next one for all of them only after failures.
@@ -124,9 +108,7 @@ impl TopicRefresher {
             return;
         }
         let (wait, failures) = self.schedule.succeeded(self.entropy.number());
-        let comes_sooner = self.sooner > 0;
-        self.sooner = self.sooner.saturating_sub(1);
-        self.next = now + if comes_sooner { wait / 2 } else { wait };
+        self.next = now + wait;
         if failures > 0 {
             tracing::info!(failures, "Kafka answers again");
         }

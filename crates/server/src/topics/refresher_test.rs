@@ -7,14 +7,13 @@ use kafka_assigner_core::topics::{Found, TopicLook};
 use prometheus_client::registry::Registry;
 
 use super::*;
+use crate::topics::TopicInterest;
 
 /// A source that notes what it is asked, and fails as it is told.
 #[derive(Debug, Default)]
 struct Asked {
     looks: Mutex<Vec<(Instant, Vec<String>)>>,
     failing: Mutex<bool>,
-    /// True = there is no topic.
-    denying: Mutex<bool>,
 }
 
 impl Asked {
@@ -39,8 +38,7 @@ impl TopicSource for Asked {
         if *self.failing.lock().unwrap() {
             return Err(Error { label: "no_answer", source: "nobody is there".into() });
         }
-        let look = (!*self.denying.lock().unwrap()).then(|| TopicLook::new(1));
-        Ok(names.iter().map(|name| (name.clone(), look)).collect())
+        Ok(names.iter().map(|name| (name.clone(), Some(TopicLook::new(1)))).collect())
     }
 }
 
@@ -117,19 +115,46 @@ async fn a_new_name_is_asked_for_alone_and_moves_no_refresh() {
     assert_eq!(stand.source.names(), ["a", "b", "a b"]);
 }
 
+/// When the next answer came.
+async fn answered(interest: &mut TopicInterest) -> Moment {
+    interest.news().await.into_keys().last().unwrap()
+}
+
 #[tokio::test(start_paused = true)]
-async fn a_topic_that_is_denied_is_looked_at_three_times_sooner() {
+async fn a_look_that_is_wanted_sooner_comes_before_the_regular_one() {
+    let stand = Stand::start();
+    stand.wait(9).await;
+    let mut one = stand.board.interest();
+    one.want(names(&["a"]));
+    let half = Duration::from_secs(5);
+    let from = answered(&mut one).await + half;
+    one.look_from(from);
+    // The regular look comes too early to count, and who is in doubt asks again.
+    answered(&mut one).await;
+    one.look_from(from);
+    let from = answered(&mut one).await + half;
+    one.look_from(from);
+    stand.wait(31).await;
+    let times = stand.source.times(stand.since);
+    let expected = [9.0..=9.0, 10.0..=10.1, 14.0..=14.5, 19.0..=20.0, 29.0..=31.0];
+    assert!(times.len() == 5 && times.iter().zip(expected).all(|(at, when)| when.contains(at)), "{times:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn nobody_looks_sooner_while_looks_fail() {
     let stand = Stand::start();
     let mut one = stand.board.interest();
     one.want(names(&["a"]));
-    stand.wait(1).await;
-    *stand.source.denying.lock().unwrap() = true;
-    stand.wait(90).await;
-    let times = stand.source.times(stand.since);
-    let waits: Vec<f64> = times.windows(2).map(|pair| pair[1] - pair[0]).skip(1).collect();
-    let is_sooner: Vec<bool> = waits.iter().map(|wait| (5.0..=5.5).contains(wait)).collect();
-    assert_eq!(is_sooner[..5], [true, true, true, false, false], "{waits:?}");
-    assert!(waits.iter().all(|wait| *wait >= 5.0), "{waits:?}");
+    let from = answered(&mut one).await;
+    stand.source.fail(true);
+    stand.wait(60).await;
+    let failed = stand.source.names().len();
+    while stand.source.names().len() == failed {
+        sleep(PAUSE).await;
+    }
+    one.look_from(from);
+    sleep(Duration::from_secs(2)).await;
+    assert_eq!(stand.source.names().len(), failed + 1, "the waits have grown to ten seconds and more");
 }
 
 #[tokio::test(start_paused = true)]

@@ -44,6 +44,12 @@ impl RefreshSchedule {
         (self.interval + part(self.interval / 10, draw), std::mem::take(&mut self.failures))
     }
 
+    /// The time by which a look that was asked for comes later, so that instances do not look together: up to a twentieth of
+    /// the interval by `draw`, a tenth of the half for which it waits.
+    pub(super) fn spread(&self, draw: u64) -> Duration {
+        part(self.interval / 20, draw)
+    }
+
     /// A look has failed: half of a wait that doubles, and the other half by `draw`.
     pub(super) fn failed(&mut self, draw: u64) -> FailedLook {
         let doubled = FIRST.saturating_mul(1 << self.failures.min(16));
@@ -71,6 +77,13 @@ mod tests {
         let mut schedule = RefreshSchedule::new(INTERVAL);
         assert_eq!(schedule.succeeded(0), (INTERVAL, 0));
         assert_eq!(schedule.succeeded(u64::MAX), (INTERVAL + INTERVAL / 10, 0));
+    }
+
+    #[test]
+    fn a_look_that_is_wanted_sooner_comes_a_twentieth_of_the_interval_later_at_most() {
+        let schedule = RefreshSchedule::new(INTERVAL);
+        assert_eq!(schedule.spread(0), Duration::ZERO);
+        assert_eq!(schedule.spread(u64::MAX), Duration::from_millis(500));
     }
 
     #[test]

@@ -12,10 +12,11 @@ use kafka_assigner_server::Options;
 use kafka_assigner_server::topics::{self, TopicSource};
 use kafka_assigner_store::faulty::Outage;
 use kafka_assigner_types::name::TopicName;
+use kafka_assigner_types::topic_id::TopicId;
 use tokio::time::{Instant, sleep};
 
 use crate::cluster::{Cluster, group};
-use crate::member::{Member, full};
+use crate::member::{Member, Roles, full};
 use crate::worker::Worker;
 
 fn leader(state: &GroupState) -> Option<String> {
@@ -77,11 +78,15 @@ async fn a_stopping_instance_gives_up_its_leadership_before_its_streams() {
 
 /// Topics as a test says.
 #[derive(Debug, Default)]
-struct Fake(Mutex<BTreeMap<TopicName, Option<u32>>>);
+struct Fake(Mutex<Found>);
 
 impl Fake {
     fn say(&self, topic: &str, partitions: Option<u32>) {
-        self.0.lock().expect("nothing panics with it").insert(topic.parse().expect("a name"), partitions);
+        self.show(topic, partitions.map(TopicLook::new));
+    }
+
+    fn show(&self, topic: &str, look: Option<TopicLook>) {
+        self.0.lock().expect("nothing panics with it").insert(topic.parse().expect("a name"), look);
     }
 }
 
@@ -89,10 +94,7 @@ impl Fake {
 impl TopicSource for Fake {
     async fn find(&self, names: &BTreeSet<TopicName>) -> Result<Found, topics::Error> {
         let known = self.0.lock().expect("nothing panics with it");
-        Ok(names
-            .iter()
-            .filter_map(|name| Some((name.clone(), known.get(name)?.map(TopicLook::new))))
-            .collect())
+        Ok(names.iter().filter_map(|name| Some((name.clone(), *known.get(name)?))).collect())
     }
 }
 
@@ -121,6 +123,37 @@ async fn topics_come_grow_and_go_with_kafka() {
     assert!(assignment.unassigned.iter().all(|gone| gone.reason() == UnassignReason::Removed));
     assert!(since.elapsed() > Duration::from_secs(30), "one denial proves nothing");
     cluster.stop().await;
+}
+
+// An instance that begins to lead has seen nothing of the topic before, and its next regular look may come at any time.
+#[tokio::test(start_paused = true)]
+async fn a_new_leader_looks_sooner_at_a_topic_that_was_created_again() {
+    for led_after in [1, 6, 9] {
+        let kafka = Arc::new(Fake::default());
+        let id = |byte| TopicId::new([byte; 16]);
+        kafka.show("orders", Some(TopicLook { partitions: 2, id: id(7) }));
+        let mut cluster = Cluster::empty();
+        let patient = |options: &mut Options| options.group_defaults.max_session_timeout_ms = 1_800_000;
+        cluster.add(patient, Some(Arc::<Fake>::clone(&kafka))).await;
+        let topics = vec!["orders".to_owned()];
+        let request = RegisterRequest { topics, session_timeout_ms: 1_800_000, ..full("a", "a-1") };
+        let mut member = Member::register(&cluster.nodes[0], request).await.unwrap();
+        member.until("both", |roles| roles.assigned.len() == 2).await;
+        cluster.add(patient, Some(Arc::<Fake>::clone(&kafka))).await;
+        sleep(Duration::from_secs(led_after)).await;
+        kafka.show("orders", Some(TopicLook { partitions: 3, id: id(8) }));
+        cluster.nodes[0].instance.stop(Duration::ZERO).await;
+        let elected = Instant::now();
+        let mut member = member.resume(&cluster.nodes[1]).await.unwrap();
+        let another = id(8).unwrap().to_string();
+        let is_granted = |roles: &Roles| {
+            roles.assigned.len() == 3 && roles.assigned.values().all(|granted| granted.topic_id == another)
+        };
+        member.until("the new topic", is_granted).await;
+        let took = elected.elapsed();
+        assert!(took < Duration::from_secs(12), "{took:?} after it had run for {led_after} s");
+        cluster.stop().await;
+    }
 }
 
 #[tokio::test(start_paused = true)]

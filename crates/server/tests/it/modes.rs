@@ -139,12 +139,12 @@ async fn a_stricter_mode_begins_once_the_session_before_can_not_act_any_more() {
 async fn switched_after(outage_grace_ms: Option<u64>, waits: Duration) {
     let cluster = Cluster::start(1, 2).await;
     let request = RegisterRequest { outage_grace_ms, ..full("a", "a-1") };
-    let mut first = Member::register(&cluster.nodes[0], request).await.unwrap();
+    let mut first = Member::register(&cluster.nodes[0], request).await.expect("it registers");
     first.until("both", |roles| roles.assigned.len() == 2).await;
     let mut owner = Worker::with(&cluster.nodes, full("a", "a-2"), Duration::ZERO).await;
     owner.until("both", |roles| roles.assigned.len() == 2).await;
     let since = tokio::time::Instant::now();
-    set_mode(&cluster, "exclusive").await.unwrap();
+    set_mode(&cluster, "exclusive").await.expect("the mode is switched");
     let is_new = |a: &v1::AssignedPartition| a.mode() == v1::Mode::Exclusive;
     owner.until("the new mode", |roles| roles.assigned.values().all(is_new)).await;
     let took = since.elapsed();

@@ -88,7 +88,7 @@ fn claims_of(lived: &Lived) -> BTreeMap<i32, Vec<Held<'_>>> {
     let mut claims: BTreeMap<i32, Vec<Held<'_>>> = BTreeMap::new();
     for entry in &lived.entries {
         match entry {
-            Entry::Granted(claimed) | Entry::Wrote { claimed, .. } => {
+            Entry::Granted { claimed, .. } | Entry::Wrote { claimed, .. } => {
                 extend(claims.entry(claimed.partition).or_default(), &lived.process, claimed);
             }
             Entry::Ended { partition, at } => cut(claims.entry(*partition).or_default(), *at),
@@ -172,7 +172,8 @@ mod tests {
 
     #[test]
     fn a_claim_that_is_confirmed_is_one_and_one_that_lapsed_in_between_is_two() {
-        let entries = vec![Entry::Granted(claimed(1, 0, 100)), wrote(1, 90, 190), wrote(1, 500, 600)];
+        let granted = Entry::Granted { claimed: claimed(1, 0, 100), topic_id: None };
+        let entries = vec![granted, wrote(1, 90, 190), wrote(1, 500, 600)];
         assert_eq!(spans(&lived("a", entries)), [(1, 0, 190), (1, 500, 600)]);
     }
 

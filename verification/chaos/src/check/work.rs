@@ -22,9 +22,7 @@ impl Run {
         let (fallen, skipping) = out_of_order(&applied);
         complain(violations, "effects under an epoch that was over", &fallen, show);
         complain(violations, "effects ahead of records before them", &skipping, show);
-        complain(violations, "records left out", &left_out(&done), |(partition, offset)| {
-            format!("{partition}@{offset}")
-        });
+        self.judge_beginnings(&done, findings);
     }
 
     /// Writes that took effect, in their order.
@@ -63,17 +61,6 @@ fn identity(write: &Write) -> (i32, u64, i64, &str) {
 
 fn show(write: &Write) -> String {
     format!("{}@{} by {} in epoch {}", write.partition, write.offset, write.process, write.epoch)
-}
-
-/// Records of a topic that was deleted which had no effect, though later ones had. Who goes on in a new log at its old
-/// place may leave out its beginning, until the service knows of it and grants the partition anew.
-fn left_out(done: &BTreeSet<(i32, i64)>) -> Vec<(i32, i64)> {
-    let mut ends: BTreeMap<i32, i64> = BTreeMap::new();
-    for (partition, offset) in done.iter().filter(|(partition, _)| !stays(*partition)) {
-        ends.insert(*partition, *offset);
-    }
-    let all = ends.into_iter().flat_map(|(partition, end)| (0..end).map(move |offset| (partition, offset)));
-    all.filter(|record| !done.contains(record)).collect()
 }
 
 /// Effects whose epoch is older than one before, and effects that leave out records before them, in a topic that stays.
@@ -139,19 +126,6 @@ mod tests {
         let refused = judged(1, 1, Verdict::Refused { epoch: 4 });
         let findings = findings(&run(2, vec![judged(4, 0, Verdict::Applied), refused]));
         assert_eq!(findings.violations, ["1 records lost, the first: 0@1"]);
-    }
-
-    #[test]
-    fn the_beginning_of_a_new_log_may_come_later_and_not_never() {
-        let judged = |offset| Judged {
-            write: Write { partition: 1_100, epoch: 1, offset, process: "p".to_owned() },
-            at: Moment(0),
-            verdict: Verdict::Applied,
-        };
-        let whole = run(0, [1, 2, 0, 1, 2].map(judged).to_vec());
-        assert_eq!(findings(&whole).violations, Vec::<String>::new());
-        let torn = run(0, [1, 2].map(judged).to_vec());
-        assert_eq!(findings(&torn).violations, ["1 records left out, the first: 1100@0"]);
     }
 
     #[test]

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 use kafka_assigner_rig::Disturbance;
+use kafka_assigner_rig::clock::Moment;
 use kafka_assigner_rig::until;
 use tokio::task::block_in_place;
 use tokio::time::sleep;
@@ -45,9 +46,15 @@ async fn disturb_links(stage: &Stage, step: &Step, disturbance: Disturbance, pla
     } else {
         (stage.network.disturb_to(&name, disturbance), "between consumers and it")
     };
+    let from = Moment::now();
     stage.tell(&format!("{name}: {disturbance:?} {what} for {:?}", step.lasts));
     sleep(step.lasts).await;
-    disturbed.was_felt()
+    let was_felt = disturbed.was_felt();
+    drop(disturbed);
+    if is_the_store {
+        stage.was_away(&name, from);
+    }
+    was_felt
 }
 
 async fn kill(stage: &Stage, step: &Step, instances: &mut Instances, place: usize) -> Result<bool> {
@@ -59,10 +66,12 @@ async fn kill(stage: &Stage, step: &Step, instances: &mut Instances, place: usiz
 }
 
 async fn freeze(stage: &Stage, step: &Step, instances: &Instances, place: usize) -> Result<bool> {
+    let from = Moment::now();
     block_in_place(|| instances.running(place)?.freeze())?;
     stage.tell(&format!("{} is frozen for {:?}", server(place), step.lasts));
     sleep(step.lasts).await;
     instances.running(place)?.thaw()?;
+    stage.was_away(&server(place), from);
     Ok(true)
 }
 

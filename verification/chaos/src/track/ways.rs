@@ -2,6 +2,7 @@
 
 use anyhow::Result;
 use kafka_assigner_rig::Disturbance;
+use kafka_assigner_rig::clock::Moment;
 use tokio::time::sleep;
 
 use super::Track;
@@ -20,9 +21,12 @@ impl Track for Ways {
     async fn take(&mut self, stage: &Stage, step: &Step) -> Result<bool> {
         let Some(trouble) = stage.troubled.any(step.choice) else { return Ok(false) };
         let name = server(trouble.place);
-        let cut = stage.network.disturb_from(&name, Disturbance::Cut);
+        let (cut, from) = (stage.network.disturb_from(&name, Disturbance::Cut), Moment::now());
         stage.tell(&format!("{name} reaches no member of etcd for {:?}", step.lasts));
         sleep(step.lasts).await;
-        Ok(cut.was_felt())
+        let was_felt = cut.was_felt();
+        drop(cut);
+        stage.was_away(&name, from);
+        Ok(was_felt)
     }
 }

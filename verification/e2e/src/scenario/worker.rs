@@ -3,13 +3,12 @@
 use std::time::Duration;
 
 use anyhow::Result;
-use async_trait::async_trait;
 use futures::future::try_join_all;
-use kafka_assigner_client::kafka::{KafkaOptions, KafkaRunner, Message as _, Record, RecordHandler};
-use kafka_assigner_client::{
-    Consumer, ConsumerOptions, HandlerError, OwnedContext, PartitionHandler, TopicPartition, WarmContext,
-    stop,
+use kafka_assigner_client::kafka::{
+    KafkaOptions, KafkaRunner, OpenedState, PartitionContext, Preparation, Record, RecordError,
+    RecordHandler, StateSnapshot,
 };
+use kafka_assigner_client::{Consumer, ConsumerOptions, TopicPartition, stop};
 use kafka_assigner_rig::clock::wall;
 use kafka_assigner_rig::journal::Journal;
 use tokio::time::sleep;
@@ -61,7 +60,7 @@ struct Worker {
 struct ClaimOver;
 
 impl Worker {
-    fn write(&self, context: &OwnedContext, deed: Deed) -> std::io::Result<()> {
+    fn write(&self, context: &PartitionContext, deed: Deed) -> std::io::Result<()> {
         self.sink.write(&Effect {
             process: self.process.clone(),
             partition: context.partition().partition,
@@ -72,55 +71,41 @@ impl Worker {
     }
 }
 
-#[async_trait]
-impl PartitionHandler for Worker {
-    /// The wait stands for a state that is built from elsewhere.
-    async fn warm(&self, context: &WarmContext) -> Result<(), HandlerError> {
-        tokio::select! {
-            biased;
-            // Not wanted any more.
-            () = context.cancelled() => {}
-            // It is built.
-            () = sleep(self.state) => {}
-        }
-        Ok(())
-    }
-
-    async fn assigned(&self, _: &OwnedContext) -> Result<(), HandlerError> {
-        Ok(())
-    }
-}
-
-#[async_trait]
 impl RecordHandler for Worker {
     type State = ();
 
+    /// The wait stands for a state that is built from elsewhere.
+    async fn open(&self, _: &Preparation, _: Option<StateSnapshot>) -> Result<OpenedState<()>, RecordError> {
+        sleep(self.state).await;
+        Ok(OpenedState::empty(()))
+    }
+
     /// The sink has the effects of what others handled.
-    fn catch_up(&self, _: &TopicPartition, (): &mut (), _: &Record) -> Result<(), HandlerError> {
+    async fn catch_up(&self, _: &TopicPartition, (): &mut (), _: &Record) -> Result<(), RecordError> {
         Ok(())
     }
 
     async fn process(
         &self,
-        context: &OwnedContext,
+        context: &PartitionContext,
         (): &mut (),
         record: &Record,
-    ) -> Result<(), HandlerError> {
+    ) -> Result<(), RecordError> {
         let id = id(record);
         if !self.record.is_zero() {
             self.write(context, Deed::Begun { id })?;
             sleep(self.record).await;
         }
-        if !context.claim().is_valid() {
+        if !context.may_act() {
             return Err(ClaimOver.into());
         }
-        self.write(context, Deed::Handled { id, offset: record.offset() })?;
+        self.write(context, Deed::Handled { id, offset: record.offset().get() })?;
         Ok(())
     }
 }
 
 /// The payload of a record is its id.
 fn id(record: &Record) -> u64 {
-    let payload = record.payload().and_then(|payload| std::str::from_utf8(payload).ok());
+    let payload = record.value().and_then(|payload| std::str::from_utf8(payload).ok());
     payload.and_then(|text| text.parse().ok()).unwrap_or(u64::MAX)
 }

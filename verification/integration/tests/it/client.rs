@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use kafka_assigner_client::kafka::{FencedProducers, KafkaOptions, KafkaRunner};
+use kafka_assigner_client::kafka::{FencedProducers, KafkaOptions, KafkaRunner, RunnerHandle};
 use kafka_assigner_client::proto::v1::{DeregisterMode, Snapshot};
 use kafka_assigner_client::{Consumer, ConsumerError, ConsumerHandle, ConsumerOptions, OnStop, Stopped};
 use tokio::task::JoinHandle;
@@ -29,8 +29,10 @@ macro_rules! on_brokers {
 }
 
 mod broker;
+mod errors;
 mod faults;
 mod fencing;
+mod positions;
 mod reading;
 mod strict;
 mod summing;
@@ -60,6 +62,19 @@ impl Running {
         Self::run(fake, snapshot, handler, runner).await
     }
 
+    /// A consumer whose runner is made as `make` says.
+    async fn start_as(
+        broker: &Broker,
+        snapshot: Snapshot,
+        make: impl FnOnce(KafkaRunner<Summing>, &KafkaOptions) -> KafkaRunner<Summing>,
+    ) -> (Self, RunnerHandle<u64>) {
+        let handler = Summing::default();
+        let kafka = KafkaOptions::new(&broker.address, broker.group());
+        let runner = make(KafkaRunner::new(&kafka, handler.clone()).expect("valid options"), &kafka);
+        let watch = runner.handle();
+        (Self::run(Fake::new(), snapshot, handler, runner).await, watch)
+    }
+
     /// A consumer whose partitions are fenced at the broker.
     async fn start_fenced(broker: &Broker, snapshot: Snapshot) -> (Self, FencedProducers) {
         let handler = Summing::default();
@@ -67,7 +82,8 @@ impl Running {
         let producers = FencedProducers::new(&kafka, &[]);
         let runner = KafkaRunner::new(&kafka, handler.clone()).expect("valid options");
         let runner = runner.with_producers(producers.clone());
-        (Self::run(Fake::new(), snapshot, handler, runner).await, producers)
+        let options = ConsumerOptions { max_partitions: FencedProducers::MOST, ..options() };
+        (Self::run_as(options, Fake::new(), snapshot, handler, runner).await, producers)
     }
 
     /// A consumer that prepares so many partitions at once.

@@ -3,6 +3,8 @@
 mod frozen;
 mod jar;
 mod logins;
+mod member;
 mod oracle;
+mod records;
 mod schemas;
 mod secured;

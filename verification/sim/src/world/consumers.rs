@@ -79,7 +79,7 @@ impl World {
         let (handle, shutdown) = (client.handle(), CancellationToken::new());
         let task = tokio::spawn({
             let (ice, shutdown) = (ice.clone(), shutdown.clone());
-            async move { ice.run(client.run(worker, shutdown)).await }
+            async move { ice.run(client.run_in_place(worker, shutdown)).await }
         });
         Process {
             number,

@@ -1,96 +1,193 @@
-//! Up to where an owner starts: what is read into the state only.
+//! The preparation of a partition: a state, brought forward to what is committed.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use kafka_assigner_types::id::{Offset, TopicPartition};
-use tokio::time::timeout;
+use kafka_assigner_handler::{
+    Gap, OpenedState, Preparation, PreparationProgress, RecordHandler, StateSnapshot, guarded,
+};
+use kafka_assigner_types::id::{Epoch, Offset, TopicPartition};
+use kafka_assigner_types::topic_id::TopicId;
+use tokio::time::{Instant, sleep};
+use tokio_util::sync::CancellationToken;
 use tracing::warn;
 
-use crate::claim::Claim;
-use crate::context::{OwnedContext, ReservedContext, WarmContext};
-use crate::handler::HandlerError;
-use crate::kafka::client::Client;
+use super::applying::Slice;
+use super::interrupted::{Interrupted, while_wanted};
+use super::warm_up_watch::WarmUpWatch;
+use crate::context::WarmContext;
 use crate::kafka::cursor::Ahead;
 use crate::kafka::error::KafkaRunnerError;
-use crate::kafka::handler::{RecordHandler, Restored};
-use crate::kafka::processing::{FETCH_WAIT, Partition};
-use crate::kafka::producers::FencedProducers;
-use crate::kafka::reader::PartitionReader;
+use crate::kafka::partition::Partition;
+use crate::kafka::runner_parts::RunnerParts;
+use crate::status::StoppedPartition;
 
-/// The number of records to catch up with before other tasks get their turn.
-const CATCH_UP_BATCH: usize = 256;
-/// The wait of a preparation for a direct grant for its first record, or for the word that there is none, before it
-/// gives its place to another one. It loses nothing by that, and is tried again. A fetch is answered within 20 ms.
-const FIRST_FETCH_WAIT: Duration = Duration::from_secs(10);
-/// The same for a handoff, which is declined then: there the present owner works meanwhile, and other members are asked.
-const FIRST_FETCH_WAIT_OF_A_HANDOFF: Duration = Duration::from_secs(30);
-/// The wait for each further one. All that was read so far is lost then, so this is as long as the service waits by
-/// default for a preparation without progress: long against the restart of a broker.
-const NEXT_FETCH_WAIT: Duration = Duration::from_secs(5 * 60);
+/// The time for which the group's coordinator is asked: it covers the election of another one, and is well within the 5 min
+/// that a preparation may take without progress.
+const COORDINATOR_PATIENCE: Duration = Duration::from_secs(30);
+/// The time between two looks at what the owner of a partition that is warm here has committed. One request asks for all
+/// partitions, and what comes in between is read within the gap of the switch.
+const FOLLOW_EVERY: Duration = Duration::from_secs(1);
+/// The wait before it is asked again.
+const COORDINATOR_RETRY: Duration = Duration::from_millis(500);
 
 /// Brings partitions forward to where their owner starts.
-pub(super) struct CatchingUp<H> {
-    handler: Arc<H>,
-    client: Client,
-    /// The producers whose fences are taken before the rest of a log is read; `None` = there is none to take.
-    producers: Option<FencedProducers>,
+pub(super) struct CatchingUp<'a, H: RecordHandler> {
+    pub(super) parts: &'a RunnerParts<H>,
 }
 
-impl<H: RecordHandler> CatchingUp<H> {
-    pub(super) const fn new(handler: Arc<H>, client: Client) -> Self {
-        Self { handler, client, producers: None }
-    }
-
-    pub(super) fn with_producers(self, producers: FencedProducers) -> Self {
-        Self { producers: Some(producers), ..self }
-    }
-
+impl<H: RecordHandler> CatchingUp<'_, H> {
     /// Forgets the fence of a partition that is given up.
     pub(super) fn forget_fence(&self, at: &TopicPartition) {
-        if let Some(producers) = &self.producers {
+        if let Some(producers) = &self.parts.rules.producers {
             producers.forget(at);
         }
     }
 
-    pub(super) async fn prepare(&self, context: &WarmContext) -> Result<Partition<H::State>, HandlerError> {
-        let (state, begin, committed) = while_wanted(context.cancelled(), self.restore(context)).await?;
+    pub(super) async fn prepare(&self, context: &WarmContext) -> Result<Partition<H::State>, Interrupted> {
+        let at = context.partition();
+        let (state, begin, committed) = while_wanted(context.cancelled(), self.open(context)).await?;
         // Not given up halfway, or nobody would know that it is read.
-        let reader = self.client.read(context.partition(), begin).await?;
-        let mut partition = Partition { reader, state };
-        while_wanted(context.cancelled(), self.follow(context, &mut partition, committed)).await?;
+        let reader = self.parts.client.read(at, begin).await?;
+        let mut partition = Partition::new(reader, state, self.parts.watch.failures_of(at));
+        let followed =
+            while_wanted(context.cancelled(), self.follow(context, &mut partition, committed)).await;
+        if let Some(damage) = partition.reader.damage() {
+            let (epoch, offset) = (Epoch::default(), partition.reader.next());
+            let stopped =
+                StoppedPartition { partition: at.clone(), epoch, offset, reason: damage.to_string() };
+            self.parts.watch.stop(stopped);
+        }
+        followed?;
+        self.parts.watch.end_stop_of_preparation(at);
         Ok(partition)
     }
 
-    /// The state to begin with, where to read on, and what is committed.
-    async fn restore(&self, context: &WarmContext) -> Result<(H::State, Offset, Offset), HandlerError> {
+    /// The state to begin with, where to read on, and where this member will start.
+    async fn open(&self, context: &WarmContext) -> Result<(H::State, Offset, Offset), Interrupted> {
         let at = context.partition();
-        self.handler.warm(context).await?;
-        let restored = of_this_topic(context, self.handler.restore(at).await?);
-        let committed = self.start_of(context).await?;
-        let begin = self.within_log(at, restored.next_offset.unwrap_or(committed)).await?;
-        Ok((restored.state, begin, committed))
+        let start = self.start_of(context).await?;
+        let OpenedState { mut state, next_offset, .. } = self.opened(context, start).await?;
+        let Some(next) = next_offset else { return Ok((state, self.within_log(at, start).await?, start)) };
+        // Everything that there is: nothing is missing, wherever the log begins.
+        if next == Offset::ZERO {
+            return Ok((state, next, start));
+        }
+        let begin = self.within_log(at, next).await?;
+        // Where processing starts before it as well, that start tells the gap.
+        if begin > next && begin <= start {
+            let gap = Gap { from: next, to: begin };
+            self.pass_gap(at, &mut state, gap).await?;
+        }
+        Ok((state, begin, start))
     }
 
-    /// The offset up to which the state is brought forward: where this member will start, as far as it is known.
+    /// The state that the handler opens. One that is of an earlier topic of this name is opened anew.
+    async fn opened(
+        &self,
+        context: &WarmContext,
+        start: Offset,
+    ) -> Result<OpenedState<H::State>, Interrupted> {
+        let mut preparation = preparation(context);
+        let snapshot = match &self.parts.rules.snapshots {
+            Some(snapshots) => snapshots.load(context.partition(), context.topic_id(), start).await,
+            None => None,
+        };
+        let opened = self.call_open(&preparation, snapshot).await?;
+        if !is_of_another_topic(context, &opened) {
+            return Ok(opened);
+        }
+        warn!(partition = %context.partition(), offset = ?opened.next_offset, "the state is of an earlier topic of this name");
+        preparation.is_anew = true;
+        let anew = self.call_open(&preparation, None).await?;
+        // A state that needs history begins at the beginning, whatever its handler says.
+        let next_offset = anew.next_offset.map(|_| Offset::ZERO);
+        Ok(OpenedState { next_offset, topic_id: context.topic_id(), ..anew })
+    }
+
+    async fn call_open(
+        &self,
+        preparation: &Preparation,
+        snapshot: Option<StateSnapshot>,
+    ) -> Result<OpenedState<H::State>, Interrupted> {
+        let opened = guarded(self.parts.handler.open(preparation, snapshot)).await;
+        opened.map_err(|error| Interrupted::Failed(KafkaRunnerError::Handler(error.text()).into()))
+    }
+
+    /// Brings the state of a partition that is warm forward with what its owner commits, until `stop`, which is heard between
+    /// two records.
+    pub(super) async fn keep_following(
+        &self,
+        context: &WarmContext,
+        partition: &mut Partition<H::State>,
+        stop: &CancellationToken,
+    ) -> Result<(), Interrupted> {
+        let at = context.partition();
+        while stop.run_until_cancelled(sleep(FOLLOW_EVERY)).await.is_some() {
+            let asked = self.parts.client.committed(at, context.topic_id());
+            // Whoever starts asks again, so one answer that does not come costs nothing.
+            let Some(Ok(Some(bound))) = stop.run_until_cancelled(asked).await else { continue };
+            while let Some(ahead) = stop.run_until_cancelled(partition.reader.ahead()).await {
+                match ahead? {
+                    Ahead::Record(offset) if offset < bound => self.apply(at, partition).await?,
+                    Ahead::Record(_) | Ahead::End => break,
+                }
+                tokio::task::consume_budget().await;
+            }
+        }
+        Ok(())
+    }
+
+    /// The offset up to which the state is brought forward: where this member will start, as far as it is known. A
+    /// coordinator that moves must not cost the whole preparation, so it is asked for a while.
     async fn start_of(&self, context: &WarmContext) -> Result<Offset, KafkaRunnerError> {
-        match context.start_offset() {
-            Some(start) => Ok(start),
-            None => self.client.committed(context.partition(), context.topic_id()).await,
+        if let Some(start) = context.start_offset() {
+            return Ok(start);
+        }
+        let until = Instant::now() + COORDINATOR_PATIENCE;
+        loop {
+            match self.committed_or_start(context.partition(), context.topic_id()).await {
+                Err(error @ KafkaRunnerError::Committed { .. }) if Instant::now() < until => {
+                    warn!(partition = %context.partition(), error = &error as &dyn std::error::Error, "asking again");
+                    sleep(COORDINATOR_RETRY).await;
+                }
+                answer => return answer,
+            }
         }
     }
 
-    /// `offset`, or the end of the log where that comes first: what will be written there has been read by nobody,
-    /// whatever is committed. An unclean election leaves such offsets behind, and a topic that was created again.
-    async fn within_log(&self, at: &TopicPartition, offset: Offset) -> Result<Offset, KafkaRunnerError> {
-        if offset == Offset::ZERO {
-            return Ok(offset);
+    /// The offset that the group has committed; where that is nothing, the start position of the topic.
+    pub(super) async fn committed_or_start(
+        &self,
+        at: &TopicPartition,
+        topic_id: Option<TopicId>,
+    ) -> Result<Offset, KafkaRunnerError> {
+        let RunnerParts { client, rules, .. } = self.parts;
+        if let Some(committed) = client.committed(at, topic_id).await? {
+            return Ok(committed);
         }
-        let end = self.client.end(at).await?;
+        // Kafka does not tell a group that has begun nowhere from one whose offsets it has dropped.
+        let (position, start) =
+            (rules.starts.of(&at.topic), client.start(at, rules.starts.of(&at.topic)).await?);
+        warn!(partition = %at, ?position, %start, "the group has committed nothing here");
+        Ok(start)
+    }
+
+    /// `offset`, or the nearest one that the log has: its first record where `offset` was removed, its end where that comes
+    /// first. What will be written there has been read by nobody, whatever is committed: an unclean election leaves such
+    /// offsets behind, and a topic that was created again.
+    pub(super) async fn within_log(
+        &self,
+        at: &TopicPartition,
+        offset: Offset,
+    ) -> Result<Offset, KafkaRunnerError> {
+        let client = &self.parts.client;
+        let (first, end) = tokio::join!(client.beginning(at), client.end(at));
+        let (first, end) = (first?, end?);
         if end < offset {
             warn!(partition = %at, %offset, %end, "the offset is beyond the end of the log, which comes first");
         }
-        Ok(offset.min(end))
+        Ok(offset.max(first).min(end))
     }
 
     /// Catches up until the reader is as far as what is committed, or has nothing more to read.
@@ -99,10 +196,10 @@ impl<H: RecordHandler> CatchingUp<H> {
         context: &WarmContext,
         partition: &mut Partition<H::State>,
         mut committed: Offset,
-    ) -> Result<(), HandlerError> {
-        let mut watch = WarmUpWatch { context, first: None };
+    ) -> Result<(), Interrupted> {
+        let mut watch = WarmUpWatch::new(context);
         loop {
-            self.warm_up(&mut watch, partition, committed).await?;
+            self.warm_up((context, &mut watch), partition, committed).await?;
             if watch.ahead(&mut partition.reader).await? == Ahead::End {
                 return Ok(());
             }
@@ -118,202 +215,49 @@ impl<H: RecordHandler> CatchingUp<H> {
     /// longer than the service waits for progress.
     async fn warm_up(
         &self,
-        watch: &mut WarmUpWatch<'_>,
+        (context, watch): (&WarmContext, &mut WarmUpWatch<'_>),
         partition: &mut Partition<H::State>,
         bound: Offset,
-    ) -> Result<(), HandlerError> {
+    ) -> Result<(), Interrupted> {
+        let mut slice = Slice::default();
         loop {
-            for _ in 0..CATCH_UP_BATCH {
-                let ahead = watch.ahead(&mut partition.reader).await?;
-                watch.report(partition.reader.next(), bound);
-                match ahead {
-                    Ahead::Record(offset) if offset < bound => {}
-                    Ahead::Record(_) | Ahead::End => return Ok(()),
-                }
-                self.apply(watch.context.partition(), partition)?;
-                watch.report(partition.reader.next(), bound);
+            let ahead = watch.ahead(&mut partition.reader).await?;
+            watch.report(partition.reader.next(), bound);
+            match ahead {
+                Ahead::Record(offset) if offset < bound => {}
+                Ahead::Record(_) | Ahead::End => return Ok(()),
             }
-            tokio::task::yield_now().await;
-        }
-    }
-
-    /// Brings the state forward up to `bound`, or to the end.
-    async fn catch_up(
-        &self,
-        at: &TopicPartition,
-        partition: &mut Partition<H::State>,
-        bound: Offset,
-    ) -> Result<(), HandlerError> {
-        loop {
-            for _ in 0..CATCH_UP_BATCH {
-                match partition.reader.ahead().await? {
-                    Ahead::Record(offset) if offset < bound => {}
-                    Ahead::Record(_) | Ahead::End => return Ok(()),
-                }
-                self.apply(at, partition)?;
-            }
-            tokio::task::yield_now().await;
-        }
-    }
-
-    /// Brings the state forward by the record that is ahead. Where that fails, the record stays ahead: whoever tries again
-    /// begins with it.
-    fn apply(&self, at: &TopicPartition, partition: &mut Partition<H::State>) -> Result<(), HandlerError> {
-        let Some(record) = partition.reader.take() else { return Ok(()) };
-        let applied = self.handler.catch_up(at, &mut partition.state, &record);
-        if applied.is_err() {
-            partition.reader.put_back(record);
-        }
-        applied
-    }
-
-    /// Catches up to where this member will start: where the old owner stopped, or what is committed. Never beyond, even
-    /// where nobody knows where the old owner stopped: what it has not finished is processed again, with its effects.
-    pub(super) async fn read_rest(
-        &self,
-        context: &ReservedContext,
-        partition: &mut Partition<H::State>,
-    ) -> Result<(), HandlerError> {
-        let at = context.partition();
-        self.fence(at, context.claim()).await?;
-        let until = match context.until_offset() {
-            Some(offset) => offset,
-            None => self.client.committed(at, context.topic_id()).await?,
-        };
-        if !self.catch_up_to(at, partition, until).await? {
-            warn!(partition = %at, %until, next = %partition.reader.next(), "the rest is not there to be read");
-        }
-        Ok(())
-    }
-
-    /// Brings the state forward up to `until`, and waits for records that are on their way: a reader may have reached the
-    /// end before the last of them were written. False = what is missing does not come: it is no record, or not there.
-    async fn catch_up_to(
-        &self,
-        at: &TopicPartition,
-        partition: &mut Partition<H::State>,
-        until: Offset,
-    ) -> Result<bool, HandlerError> {
-        loop {
-            self.catch_up(at, partition, until).await?;
-            let is_beyond = matches!(partition.reader.ahead_now()?, Some(Ahead::Record(_)));
-            if is_beyond || partition.reader.next() >= until {
-                return Ok(true);
-            }
-            if timeout(FETCH_WAIT, partition.reader.record()).await.is_err() {
-                return Ok(false);
-            }
-        }
-    }
-
-    /// From the warm position to the start, into the state only, once the fence is taken. Returns the start.
-    pub(super) async fn replay(
-        &self,
-        context: &OwnedContext,
-        partition: &mut Partition<H::State>,
-    ) -> Result<Offset, HandlerError> {
-        self.fence(context.partition(), context.claim()).await?;
-        let start = match context.start_offset() {
-            _ if context.is_resumed() => partition.reader.next(),
-            Some(offset) => offset,
-            None => self.client.committed(context.partition(), context.topic_id()).await?,
-        };
-        let is_there = if context.claim().is_strict() {
-            // The old owner has just read what is missing, so it comes sooner than an answer of the broker.
-            self.catch_up_to(context.partition(), partition, start).await?
-        } else {
-            self.catch_up(context.partition(), partition, start).await?;
-            partition.reader.next() >= start
-        };
-        let start = if is_there { start } else { self.within_log(context.partition(), start).await? };
-        self.handler.assigned(context).await?;
-        Ok(start)
-    }
-
-    async fn fence(&self, at: &TopicPartition, claim: &Claim) -> Result<(), HandlerError> {
-        match &self.producers {
-            Some(producers) => Ok(producers.fence(at, claim).await?),
-            None => Ok(()),
+            self.apply(context.partition(), partition).await?;
+            watch.report(partition.reader.next(), bound);
+            slice.yield_when_over().await;
         }
     }
 }
 
-/// The state that was `restored`, or the beginning where that is of an earlier topic of this name. It is of one where its id says so,
-/// and, where an id is not known, where the partition starts at offset 0: then nobody has handled anything of this topic.
-fn of_this_topic<S: Default>(context: &WarmContext, restored: Restored<S>) -> Restored<S> {
-    let begins = context.start_offset() == Some(Offset::ZERO);
-    let is_of_another = match (restored.topic_id, context.topic_id()) {
+fn preparation(context: &WarmContext) -> Preparation {
+    Preparation {
+        partition: context.partition().clone(),
+        topic_id: context.topic_id(),
+        current_owner: context.current_owner().map(str::to_owned),
+        is_anew: false,
+        progress: Arc::new(ReportedProgress(context.clone())),
+    }
+}
+
+/// Passes the reports of a handler on.
+struct ReportedProgress(WarmContext);
+
+impl PreparationProgress for ReportedProgress {
+    fn report(&self, done: u64, total: Option<u64>) {
+        self.0.report(done, total);
+    }
+}
+
+/// True if what was opened is of an earlier topic of this name. It is of one where its id says so, and, where an id is not
+/// known, where the partition starts at offset 0: then nobody has handled anything of this topic.
+fn is_of_another_topic<S>(context: &WarmContext, opened: &OpenedState<S>) -> bool {
+    match (opened.topic_id, context.topic_id()) {
         (Some(of), Some(this)) => of != this,
-        _ => begins && restored.next_offset > Some(Offset::ZERO),
-    };
-    if !is_of_another {
-        return restored;
-    }
-    warn!(partition = %context.partition(), offset = ?restored.next_offset, "the state is of an earlier topic of this name");
-    let next_offset = restored.next_offset.map(|_| Offset::ZERO);
-    Restored { state: S::default(), next_offset, topic_id: context.topic_id() }
-}
-
-/// Does `work`, which is dropped as soon as its result is not wanted any more.
-pub(super) async fn while_wanted<T>(
-    cancelled: impl Future<Output = ()>,
-    work: impl Future<Output = Result<T, HandlerError>>,
-) -> Result<T, HandlerError> {
-    tokio::select! {
-        biased;
-        // The call that follows drops all that there is already.
-        () = cancelled => Err(KafkaRunnerError::Cancelled.into()),
-        // The usual case.
-        done = work => done,
-    }
-}
-
-/// Watches over a preparation: tells how far it is, and ends it when nothing comes.
-struct WarmUpWatch<'a> {
-    context: &'a WarmContext,
-    /// The first offset that was there; `None` = nothing has come yet. Retention may have removed those before it.
-    first: Option<Offset>,
-}
-
-impl WarmUpWatch<'_> {
-    /// Waits until there is a record or the end was reached, for a while.
-    async fn ahead(&mut self, reader: &mut PartitionReader) -> Result<Ahead, HandlerError> {
-        // Without a timer where nothing has to be waited for.
-        let ahead = match reader.ahead_now()? {
-            Some(ahead) => ahead,
-            None => self.awaited(reader).await?,
-        };
-        let at = match ahead {
-            Ahead::Record(offset) => offset,
-            Ahead::End => reader.next(),
-        };
-        self.first.get_or_insert(at);
-        Ok(ahead)
-    }
-
-    async fn awaited(&self, reader: &mut PartitionReader) -> Result<Ahead, HandlerError> {
-        let waited = self.patience();
-        match timeout(waited, reader.ahead()).await {
-            Ok(ahead) => Ok(ahead?),
-            Err(_) => {
-                let partition = self.context.partition().clone();
-                Err(KafkaRunnerError::Stalled { partition, waited }.into())
-            }
-        }
-    }
-
-    const fn patience(&self) -> Duration {
-        match (&self.first, &self.context.handoff) {
-            (Some(_), _) => NEXT_FETCH_WAIT,
-            (None, Some(_)) => FIRST_FETCH_WAIT_OF_A_HANDOFF,
-            (None, None) => FIRST_FETCH_WAIT,
-        }
-    }
-
-    /// Reports that everything before `next` is done, of all that is before `bound`.
-    fn report(&self, next: Offset, bound: Offset) {
-        let Some(first) = self.first else { return };
-        let [done, total] = [next, bound.max(next)].map(|to| to.since(first));
-        self.context.report(done, Some(total));
+        _ => context.start_offset() == Some(Offset::ZERO) && opened.next_offset > Some(Offset::ZERO),
     }
 }

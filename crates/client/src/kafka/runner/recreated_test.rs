@@ -1,12 +1,15 @@
 //! A topic that was deleted and created again: what was kept or committed for the former one does not count.
 
+use kafka_assigner_handler::{
+    OpenedState, PartitionContext, Preparation, Record, RecordError, StateSnapshot,
+};
 use kafka_assigner_types::id::Epoch;
 use kafka_assigner_types::moment::Moment;
 use kafka_assigner_types::topic_id::TopicId;
 use rdkafka::consumer::{BaseConsumer, CommitMode, Consumer as _};
 use rdkafka::mocking::MockCluster;
 use rdkafka::producer::{DefaultProducerContext, FutureProducer, FutureRecord};
-use rdkafka::{ClientConfig, Message as _, TopicPartitionList};
+use rdkafka::{ClientConfig, TopicPartitionList};
 use tokio::sync::Notify;
 use tokio::time::timeout;
 
@@ -15,8 +18,6 @@ use crate::claim::SessionClaim;
 use crate::clock::Clock;
 use crate::context::{Alarm, Edges, WarmUpProgress};
 use crate::gate::Gate;
-use crate::kafka::handler::Restored;
-use crate::kafka::record::Record;
 use crate::record_gate::RecordGate;
 use crate::session::ClaimTerm;
 
@@ -35,47 +36,44 @@ fn offset(number: i64) -> Offset {
 
 /// Begins with what it was given, and notes the offsets that it handled.
 struct Noting {
-    restored: Restored<Vec<i64>>,
+    opened: OpenedState<Vec<i64>>,
     handled: Arc<Mutex<Vec<i64>>>,
     ended: Arc<Notify>,
 }
 
-#[async_trait]
-impl PartitionHandler for Noting {
-    async fn assigned(&self, _: &OwnedContext) -> Result<(), HandlerError> {
-        Ok(())
-    }
-}
-
-#[async_trait]
 impl RecordHandler for Noting {
     type State = Vec<i64>;
 
-    async fn restore(&self, _: &TopicPartition) -> Result<Restored<Vec<i64>>, HandlerError> {
-        Ok(self.restored.clone())
+    async fn open(
+        &self,
+        preparation: &Preparation,
+        _: Option<StateSnapshot>,
+    ) -> Result<OpenedState<Vec<i64>>, RecordError> {
+        Ok(if preparation.is_anew { OpenedState::empty(Vec::new()) } else { self.opened.clone() })
     }
 
-    fn catch_up(
+    async fn catch_up(
         &self,
         _: &TopicPartition,
         state: &mut Vec<i64>,
         record: &Record,
-    ) -> Result<(), HandlerError> {
-        state.push(record.offset());
+    ) -> Result<(), RecordError> {
+        state.push(record.offset().get());
         Ok(())
     }
 
     async fn process(
         &self,
-        _: &OwnedContext,
+        _: &PartitionContext,
         state: &mut Vec<i64>,
         record: &Record,
-    ) -> Result<(), HandlerError> {
-        state.push(record.offset());
+    ) -> Result<(), RecordError> {
+        let offset = record.offset().get();
+        state.push(offset);
         // Each record is in the state once, and in its order.
         assert!(state.is_sorted_by(|a, b| a < b), "{state:?}");
-        self.handled.lock().expect("no panic inside").push(record.offset());
-        if record.offset() == RECORDS - 1 {
+        self.handled.lock().expect("no panic inside").push(offset);
+        if offset == RECORDS - 1 {
             self.ended.notify_one();
         }
         Ok(())
@@ -171,15 +169,15 @@ impl Broker {
 }
 
 /// The offsets that are handled under `grant` by a handler that begins with a state up to 5, of this topic.
-async fn handled(grant: Grant, restored: Option<Option<TopicId>>) -> Vec<i64> {
+async fn handled(grant: Grant, opened: Option<Option<TopicId>>) -> Vec<i64> {
     let broker = Broker::start().await;
     grant.committed.into_iter().for_each(|metadata| broker.commit(metadata));
-    let restored = match restored {
-        Some(topic_id) => Restored { state: (0..5).collect(), next_offset: Some(offset(5)), topic_id },
-        None => Restored { state: Vec::new(), next_offset: Some(Offset::ZERO), topic_id: None },
+    let opened = match opened {
+        Some(topic_id) => OpenedState::up_to((0..5).collect(), offset(5), topic_id),
+        None => OpenedState::empty(Vec::new()),
     };
     let (handled, ended) = (Arc::<Mutex<Vec<i64>>>::default(), Arc::<Notify>::default());
-    let handler = Noting { restored, handled: handled.clone(), ended: ended.clone() };
+    let handler = Noting { opened, handled: handled.clone(), ended: ended.clone() };
     let options = KafkaOptions::new(broker.cluster.bootstrap_servers(), "g");
     let runner = KafkaRunner::new(&options, handler).expect("valid options");
     let owned = grant.owned();

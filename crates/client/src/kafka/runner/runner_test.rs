@@ -1,5 +1,8 @@
 use std::sync::atomic::Ordering;
 
+use kafka_assigner_handler::{
+    OpenedState, PartitionContext, Preparation, Record, RecordError, StateSnapshot,
+};
 use kafka_assigner_types::id::{Epoch, HandoffId};
 use rdkafka::ClientConfig;
 use rdkafka::consumer::{BaseConsumer, CommitMode, Consumer as _};
@@ -14,27 +17,22 @@ use crate::claim::SessionClaim;
 use crate::clock::Clock;
 use crate::context::{Alarm, Edges, WarmUpProgress};
 use crate::gate::Gate;
-use crate::kafka::record::Record;
 use crate::record_gate::RecordGate;
 
 struct Idle;
 
-#[async_trait]
-impl PartitionHandler for Idle {
-    async fn assigned(&self, _: &OwnedContext) -> Result<(), HandlerError> {
-        Ok(())
-    }
-}
-
-#[async_trait]
 impl RecordHandler for Idle {
     type State = ();
 
-    fn catch_up(&self, _: &TopicPartition, (): &mut (), _: &Record) -> Result<(), HandlerError> {
+    async fn open(&self, _: &Preparation, _: Option<StateSnapshot>) -> Result<OpenedState<()>, RecordError> {
+        Ok(OpenedState::empty(()))
+    }
+
+    async fn catch_up(&self, _: &TopicPartition, (): &mut (), _: &Record) -> Result<(), RecordError> {
         Ok(())
     }
 
-    async fn process(&self, _: &OwnedContext, (): &mut (), _: &Record) -> Result<(), HandlerError> {
+    async fn process(&self, _: &PartitionContext, (): &mut (), _: &Record) -> Result<(), RecordError> {
         Ok(())
     }
 }
@@ -60,7 +58,7 @@ fn owned() -> OwnedContext {
 #[tokio::test]
 async fn a_partition_is_lost_only_when_the_commit_under_way_has_landed() {
     let runner = KafkaRunner::new(&KafkaOptions::new("127.0.0.1:1", "g"), Idle).expect("valid options");
-    let (under_way, context) = (runner.client.turn().await, owned());
+    let (under_way, context) = (runner.parts.client.turn().await, owned());
     let mut lost = runner.lost(&context);
     assert!(timeout(Duration::from_millis(200), &mut lost).await.is_err(), "it did not wait");
     drop(under_way);
@@ -90,25 +88,20 @@ struct Watching {
     seen: Arc<Mutex<Vec<(i64, u64, u64)>>>,
 }
 
-#[async_trait]
-impl PartitionHandler for Watching {
-    async fn assigned(&self, _: &OwnedContext) -> Result<(), HandlerError> {
-        Ok(())
-    }
-}
-
-#[async_trait]
 impl RecordHandler for Watching {
     type State = ();
 
-    fn catch_up(&self, _: &TopicPartition, (): &mut (), record: &Record) -> Result<(), HandlerError> {
-        use rdkafka::Message as _;
+    async fn open(&self, _: &Preparation, _: Option<StateSnapshot>) -> Result<OpenedState<()>, RecordError> {
+        Ok(OpenedState::empty(()))
+    }
+
+    async fn catch_up(&self, _: &TopicPartition, (): &mut (), record: &Record) -> Result<(), RecordError> {
         let [done, total] = [&self.progress.done, &self.progress.total].map(|n| n.load(Ordering::Relaxed));
-        self.seen.lock().expect("no panic inside").push((record.offset(), done, total));
+        self.seen.lock().expect("no panic inside").push((record.offset().get(), done, total));
         Ok(())
     }
 
-    async fn process(&self, _: &OwnedContext, (): &mut (), _: &Record) -> Result<(), HandlerError> {
+    async fn process(&self, _: &PartitionContext, (): &mut (), _: &Record) -> Result<(), RecordError> {
         Ok(())
     }
 }
@@ -146,6 +139,29 @@ async fn warm_up(records: i64, size: usize) -> Vec<(i64, u64, u64)> {
     let seen = handler.seen.lock().expect("no panic inside").clone();
     assert_eq!(seen.last().expect("records").1 + 1, handler.progress.done.load(Ordering::Relaxed));
     seen
+}
+
+// librdkafka would go on with the oldest record, and say nothing.
+#[tokio::test]
+async fn a_position_that_was_removed_ends_its_reader() {
+    let cluster = MockCluster::new(1).expect("a cluster in this process");
+    cluster.create_topic("t", 1, 1).expect("a new topic");
+    let mut config = ClientConfig::new();
+    config.set("bootstrap.servers", cluster.bootstrap_servers());
+    let producer: FutureProducer = config.create().expect("a producer");
+    let payload = vec![b'x'; 900_000];
+    for _ in 0..10 {
+        let record = FutureRecord::<(), _>::to("t").partition(0).payload(&payload);
+        producer.send(record, Duration::from_secs(30)).await.expect("it is written");
+    }
+    let options = KafkaOptions::new(cluster.bootstrap_servers(), "g");
+    let client = Client::new(&options).expect("valid options");
+    let at = TopicPartition::try_from(("t", 0)).expect("a valid name");
+    let offset = kafka_assigner_types::id::Offset::new(1).expect("not negative");
+    assert!(client.beginning(&at).await.expect("it answers") > offset, "nothing was removed");
+    let mut reader = client.read(&at, offset).await.expect("no broker is asked");
+    let ahead = timeout(Duration::from_secs(30), reader.ahead()).await.expect("in time");
+    assert_eq!(ahead, Err(crate::kafka::cursor::ReadFailure::OutOfRange));
 }
 
 #[tokio::test]

@@ -69,7 +69,7 @@ impl<D: Dialect> Session<D> {
             return self.lose_to_other(now, response.cluster_id, response.revision);
         }
         self.store.saw(&response.cluster_id, response.revision);
-        self.endpoints.learn(&response.endpoints);
+        self.endpoints.learn(&response.endpoints, &mut self.dice);
         match response.outcome() {
             HeartbeatOutcome::Confirmed => self.confirmed(now, sent, &response),
             HeartbeatOutcome::StoreUnavailable => self.store_unavailable(now, sent),
@@ -150,7 +150,7 @@ impl<D: Dialect> Session<D> {
         if stream.doubt(doubt) {
             self.heartbeats.hurry(now);
             if doubt == StoreDoubt::Said {
-                self.endpoints.leave(&stream.endpoint);
+                self.endpoints.leave(&stream.endpoint, &mut self.dice);
             }
         }
     }
@@ -158,7 +158,7 @@ impl<D: Dialect> Session<D> {
     /// Asks another instance than the one that was asked, unless that is done already.
     fn heartbeat_elsewhere(&mut self, now: Moment) {
         if let Some(said) = self.said.take() {
-            self.endpoints.leave(&said.endpoint);
+            self.endpoints.leave(&said.endpoint, &mut self.dice);
         }
         let longest = self.insistence.interval(now, Duration::MAX);
         self.heartbeats.retry(now, longest, &mut self.dice);

@@ -1,6 +1,7 @@
 //! The ways in which a session ends.
 
 use kafka_assigner_proto::v1::{DeregisterResponse, Seen};
+use kafka_assigner_proto::{Reason, status as refused};
 
 use super::*;
 
@@ -134,4 +135,68 @@ fn a_late_answer_to_the_drain_does_not_end_leaving_now() {
     assert_eq!(rig.ending, None);
     rig.step(Event::LeaveAnswered { mode: DeregisterMode::Now, result: Ok(DeregisterResponse::default()) });
     assert_eq!(rig.ending, Some(Ending::Left));
+}
+
+/// A refusal as a proxy makes one out of the HTTP statuses 404, 401, 403 and the like, or of a route of its own.
+fn refusals_of_a_proxy() -> [Status; 7] {
+    [
+        Status::unimplemented("mapped from HTTP status code 404"),
+        Status::permission_denied("mapped from HTTP status code 403"),
+        Status::unauthenticated("mapped from HTTP status code 401"),
+        Status::invalid_argument("no such host"),
+        Status::out_of_range("no"),
+        Status::failed_precondition("no backend"),
+        Status::not_found("no route"),
+    ]
+}
+
+#[test]
+fn what_a_proxy_refuses_ends_no_session() {
+    for refusal in refusals_of_a_proxy() {
+        let mut rig = Rig::live();
+        let before = rig.incarnation();
+        for _ in 0..5 {
+            rig.break_stream(refusal.clone());
+            let open = rig.wait_for_stream();
+            assert_eq!((open.incarnation, open.resume_lease), (before.clone(), LeaseId(77)), "{refusal:?}");
+        }
+        rig.snapshot();
+        assert_eq!((&rig.losses[..], &rig.ending), (&[][..], &None), "{refusal:?}");
+    }
+}
+
+#[test]
+fn what_a_proxy_refuses_after_a_loss_ends_nothing_either() {
+    for refusal in refusals_of_a_proxy() {
+        let mut rig = Rig::live();
+        rig.fenced(FenceReason::Expired);
+        rig.wait_for_stream();
+        rig.break_stream(refusal.clone());
+        assert_eq!(rig.ending, None, "{refusal:?}");
+        rig.wait_for_stream();
+        rig.snapshot();
+        assert!(rig.session.incarnation().is_some());
+    }
+}
+
+#[test]
+fn what_the_service_refuses_is_believed() {
+    let mut rig = Rig::live();
+    rig.break_stream(refused(Reason::CapabilityMissing, "too old"));
+    assert_eq!(rig.losses, [Loss::Refused("too old".into())]);
+    let mut rig = Rig::live();
+    rig.break_stream(refused(Reason::NotSupported, "too new"));
+    let ending = Ending::Refused { code: Code::Unimplemented, message: "too new".into() };
+    assert_eq!(rig.ending, Some(ending));
+}
+
+#[test]
+fn a_proxy_that_knows_nobody_ends_no_departure() {
+    let mut rig = Rig::live();
+    let answer = |status| Event::LeaveAnswered { mode: DeregisterMode::Drain, result: Err(status) };
+    rig.step(Event::Leave(DeregisterMode::Drain));
+    rig.step(answer(Status::not_found("no route")));
+    assert_eq!(rig.ending, None);
+    rig.step(answer(refused(Reason::ConsumerNotFound, "gone")));
+    assert_eq!(rig.ending, Some(Ending::NoSession));
 }

@@ -125,9 +125,79 @@ fn the_parts_of_a_snapshot_that_broke_off_are_forgotten() {
 #[test]
 fn go_away_moves_the_stream_and_keeps_the_session() {
     let mut rig = Rig::live();
+    let left = rig.opened.clone().expect("open").endpoint;
     rig.command(Command::GoAway(GoAway { endpoints: vec!["z".into()], deadline_ms: 0 }));
     let open = rig.wait_for_stream();
     assert_eq!(open.resume_lease, LeaseId(77));
-    assert_ne!(open.endpoint, "a");
+    assert_ne!(open.endpoint, left);
     assert_eq!(rig.losses, []);
+}
+
+/// A session with this seed, and an open stream to one of three instances.
+fn one_of_three(seed: u64) -> Rig {
+    let endpoints = ["a", "b", "c"].map(str::to_owned).into();
+    let options = SessionOptions { endpoints, outage_grace: Duration::from_secs(600), seed };
+    let mut rig = Rig::of(Session::new(options));
+    rig.snapshot();
+    rig
+}
+
+/// The instance that a session has its stream to.
+fn endpoint_of(rig: &Rig) -> String {
+    rig.opened.clone().expect("open").endpoint
+}
+
+/// Lets `endpoint` stop in good order: its streams go elsewhere.
+fn restart(rigs: &mut [Rig], endpoint: &str) {
+    for rig in rigs.iter_mut().filter(|rig| endpoint_of(rig) == endpoint) {
+        let others = ["a", "b", "c"].iter().filter(|other| **other != endpoint);
+        let endpoints = others.map(|other| (*other).to_owned()).collect();
+        let attempt = rig.opened.as_ref().expect("open").attempt;
+        rig.command(Command::GoAway(GoAway { endpoints, deadline_ms: 5_000 }));
+        while rig.opened.as_ref().is_none_or(|open| open.attempt == attempt) {
+            rig.wait_for_wake();
+        }
+        rig.snapshot();
+    }
+}
+
+// The streams of the last one that restarts go to the two others, one of which has some already: uniform choices leave it
+// with five eighths.
+#[test]
+fn the_streams_of_an_instance_that_goes_away_spread_over_the_others() {
+    let mut rigs: Vec<_> = (0..300).map(one_of_three).collect();
+    for endpoint in ["a", "b", "c"] {
+        let before: Vec<_> = rigs.iter().map(endpoint_of).collect();
+        restart(&mut rigs, endpoint);
+        let moved = || rigs.iter().zip(&before).filter(|(_, before)| *before == endpoint);
+        for other in ["a", "b", "c"].iter().filter(|other| **other != endpoint) {
+            let share = moved().filter(|(rig, _)| endpoint_of(rig) == *other).count();
+            assert!(share * 3 > moved().count(), "{share} of {} go to {other}", moved().count());
+        }
+    }
+    for endpoint in ["a", "b", "c"] {
+        let share = rigs.iter().filter(|rig| endpoint_of(rig) == endpoint).count();
+        assert!(share < 200, "{share} of 300 at {endpoint}");
+    }
+}
+
+#[test]
+fn a_stream_that_is_told_to_go_is_heard_until_it_goes_at_some_time_before_its_end() {
+    let mut waits: Vec<_> = (0..100)
+        .map(|seed| {
+            let mut rig = one_of_three(seed);
+            let (before, told) = (rig.opened.clone().expect("open"), rig.now);
+            rig.command(Command::GoAway(GoAway { endpoints: vec![], deadline_ms: 5_000 }));
+            rig.command(Command::Warm(v1::Warm::default()));
+            assert_eq!(rig.roles.len(), 2, "it is heard meanwhile");
+            while rig.opened.as_ref() == Some(&before) {
+                rig.wait_for_wake();
+            }
+            assert_ne!(rig.wait_for_stream().endpoint, before.endpoint);
+            rig.now.since(told)
+        })
+        .collect();
+    waits.sort();
+    assert!(waits[25] > Duration::from_millis(500) && waits[75] < Duration::from_millis(4_500), "{waits:?}");
+    assert!(waits[99] < Duration::from_secs(5));
 }

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant, SystemTime};
 use kafka_assigner_client::kafka::rdkafka::admin::{AdminClient, AdminOptions, NewTopic, TopicReplication};
 use kafka_assigner_client::kafka::rdkafka::client::DefaultClientContext;
 use kafka_assigner_client::kafka::rdkafka::consumer::{BaseConsumer, CommitMode, Consumer as _};
+use kafka_assigner_client::kafka::rdkafka::message::{Header, Headers as _, OwnedHeaders, OwnedMessage};
 use kafka_assigner_client::kafka::rdkafka::mocking::MockCluster;
 use kafka_assigner_client::kafka::rdkafka::producer::{DefaultProducerContext, FutureProducer, FutureRecord};
 use kafka_assigner_client::kafka::rdkafka::{ClientConfig, Message as _, Offset, TopicPartitionList};
@@ -41,6 +42,16 @@ impl Broker {
         Some(Self { address, topic, mock: None })
     }
 
+    /// A real broker that keeps the records compressed as this build of librdkafka can't read.
+    pub(super) async fn real_with_zstd() -> Option<Self> {
+        let broker = Self::real().await?;
+        let topic = format!("{}-zstd", broker.topic);
+        let new = NewTopic::new(&topic, 2, TopicReplication::Fixed(1)).set("compression.type", "zstd");
+        let made = admin(&broker.address).create_topics([&new], &AdminOptions::new()).await;
+        assert!(made.expect("an answer")[0].is_ok());
+        Some(Self { topic, ..broker })
+    }
+
     pub(super) fn group(&self) -> String {
         format!("{GROUP}-{}", self.topic)
     }
@@ -66,6 +77,81 @@ impl Broker {
         for send in sends {
             send.await;
         }
+    }
+
+    /// Writes a record with a header.
+    pub(super) async fn produce_text(&self, payload: &str) {
+        let producer: FutureProducer =
+            ClientConfig::new().set("bootstrap.servers", &self.address).create().expect("a producer");
+        let headers = OwnedHeaders::new().insert(Header { key: "trace", value: Some("7") });
+        let record = FutureRecord::to(&self.topic).partition(0).key("k").payload(payload).headers(headers);
+        producer.send(record, PATIENCE).await.expect("it is written");
+    }
+
+    /// Writes the numbers from 1 to 10, of which the first ones are then removed. Returns the first offset that is there.
+    pub(super) async fn produce_and_remove(&self) -> i64 {
+        if self.mock.is_some() {
+            // The embedded broker keeps five megabytes of a partition.
+            for number in 1..11 {
+                let padding = "0".repeat(900_000);
+                self.produce_text(&format!("{padding}{number}")).await;
+            }
+            return self.watermarks().await.0;
+        }
+        self.produce(1..11).await;
+        self.remove_before(6).await;
+        6
+    }
+
+    /// Removes the records before an offset; the embedded broker can't.
+    pub(super) async fn remove_before(&self, offset: i64) {
+        let mut list = TopicPartitionList::new();
+        list.add_partition_offset(&self.topic, 0, Offset::Offset(offset)).expect("a valid offset");
+        admin(&self.address).delete_records(&list, &AdminOptions::new()).await.expect("an answer");
+    }
+
+    /// The first offset that is there, and the end.
+    pub(super) async fn watermarks(&self) -> (i64, i64) {
+        let (reader, topic) = (self.reader(), self.topic.clone());
+        let asked = tokio::task::spawn_blocking(move || reader.fetch_watermarks(&topic, 0, PATIENCE));
+        asked.await.expect("no panic").expect("an answer")
+    }
+
+    /// The topic for dead letters.
+    pub(super) fn dead_letters(&self) -> String {
+        format!("{}-dead", self.topic)
+    }
+
+    /// Makes the topic for dead letters, with one partition.
+    pub(super) async fn create_dead_letters(&self) {
+        match &self.mock {
+            Some(mock) => mock.create_topic(&self.dead_letters(), 1, 1).expect("a topic is made"),
+            None => {
+                assert!(create_topic(&admin(&self.address), &self.dead_letters()).await, "the topic is new");
+            }
+        }
+    }
+
+    /// The first dead letter, as its key, payload and headers, and the number of all. `None` = there is none.
+    pub(super) async fn letters(&self) -> Option<(Letter, i64)> {
+        let (reader, topic) = (self.reader(), self.dead_letters());
+        let read = tokio::task::spawn_blocking(move || {
+            let ends = [0, 1].map(|partition| reader.fetch_watermarks(&topic, partition, PATIENCE));
+            let count = ends.iter().flatten().map(|(_, end)| end).sum();
+            let mut list = TopicPartitionList::new();
+            for (partition, end) in ends.iter().enumerate().filter(|(_, end)| matches!(end, Ok((_, 1..)))) {
+                let partition = i32::try_from(partition).expect("few");
+                list.add_partition_offset(&topic, partition, Offset::Beginning).expect("a valid offset");
+                assert!(end.is_ok());
+            }
+            if list.count() == 0 {
+                return None;
+            }
+            reader.assign(&list).expect("it is assigned");
+            let letter = reader.poll(PATIENCE).expect("a letter").expect("it can be read");
+            Some((Letter::of(&letter.detach()), count))
+        });
+        read.await.expect("no panic")
     }
 
     fn reader(&self) -> BaseConsumer {
@@ -195,6 +281,27 @@ impl Broker {
         while !create_topic(&admin, &self.topic).await {
             assert!(begun.elapsed() < PATIENCE, "the topic is never deleted");
             tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+}
+
+/// A dead letter.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Letter {
+    pub(super) key: String,
+    pub(super) payload: String,
+    /// As "name=value".
+    pub(super) headers: Vec<String>,
+}
+
+impl Letter {
+    fn of(message: &OwnedMessage) -> Self {
+        let text = |bytes: Option<&[u8]>| String::from_utf8_lossy(bytes.unwrap_or_default()).into_owned();
+        let headers = message.headers().expect("it has headers").iter();
+        Self {
+            key: text(message.key()),
+            payload: text(message.payload()),
+            headers: headers.map(|header| format!("{}={}", header.key, text(header.value))).collect(),
         }
     }
 }

@@ -1,8 +1,7 @@
 //! Writes that the broker fences.
 
-use kafka_assigner_client::OwnedContext;
 use kafka_assigner_client::kafka::rdkafka::producer::FutureRecord;
-use kafka_assigner_client::kafka::{FencedProducers, WriteError};
+use kafka_assigner_client::kafka::{FencedProducers, PartitionContext, WriteError};
 use kafka_assigner_client::proto::v1::{FenceReason, Snapshot};
 
 use super::Running;
@@ -18,11 +17,11 @@ on_brokers! {
 async fn write(
     broker: &Broker,
     producers: &FencedProducers,
-    owned: &OwnedContext,
+    owned: &PartitionContext,
     payload: &str,
 ) -> Result<(), WriteError> {
     let record = FutureRecord::to(&broker.topic).partition(1).payload(payload.as_bytes());
-    producers.write(owned, vec![record]).await
+    producers.write_for(owned, vec![record]).await
 }
 
 async fn an_owner_writes_in_transactions(broker: &Broker) {

@@ -3,9 +3,12 @@
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use async_trait::async_trait;
-use kafka_assigner_client::kafka::{Message as _, Record, RecordHandler};
-use kafka_assigner_client::{HandlerError, Offset, OwnedContext, PartitionHandler, TopicPartition};
+use bytes::Bytes;
+use kafka_assigner_client::TopicPartition;
+use kafka_assigner_client::kafka::{
+    Closing, Gap, OpenedState, OrUnchanged as _, PartitionContext, Preparation, Record, RecordError,
+    RecordHandler, StateSnapshot,
+};
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout};
 
@@ -39,14 +42,20 @@ pub(super) enum Fate {
 pub(super) struct Summing {
     pub(super) done: Arc<watch::Sender<Vec<Did>>>,
     pub(super) fates: Arc<watch::Sender<Vec<Fate>>>,
+    /// The gaps that it was told, as the offsets from and to.
+    pub(super) gaps: Arc<Mutex<Vec<(i64, i64)>>>,
     /// When each record was processed, as a place in the order of all handlers.
     pub(super) turns: Arc<Mutex<Vec<u64>>>,
     /// The last grant.
-    pub(super) owned: Arc<Mutex<Option<OwnedContext>>>,
+    pub(super) owned: Arc<Mutex<Option<PartitionContext>>>,
     /// When the first and the last record were processed.
     pub(super) span: Arc<Mutex<Option<(Instant, Instant)>>>,
     /// So many calls of `process` fail first.
     pub(super) failures: Arc<AtomicU32>,
+    /// So many calls of `process` fail when they have changed the state.
+    pub(super) late_failures: Arc<AtomicU32>,
+    /// So many calls of `process` panic when they have changed the state.
+    pub(super) late_panics: Arc<AtomicU32>,
     /// So many calls of `catch_up` fail first.
     pub(super) catch_up_failures: Arc<AtomicU32>,
     /// So many calls of `catch_up` panic first.
@@ -94,7 +103,7 @@ impl Summing {
     }
 
     /// Waits until the partition is assigned, and returns the grant.
-    pub(super) async fn grant(&self) -> OwnedContext {
+    pub(super) async fn grant(&self) -> PartitionContext {
         self.wait_for_fate(Fate::Assigned).await;
         self.owned.lock().expect("no panic inside").clone().expect("it was assigned")
     }
@@ -113,8 +122,9 @@ impl Summing {
     }
 }
 
-fn number(record: &Record) -> Result<u64, HandlerError> {
-    Ok(std::str::from_utf8(record.payload().unwrap_or_default())?.parse()?)
+fn number(record: &Record) -> Result<u64, RecordError> {
+    let text = std::str::from_utf8(record.value().unwrap_or_default()).unchanged()?;
+    text.parse().unchanged()
 }
 
 /// Uses up one of `left`; false = there is none.
@@ -122,32 +132,32 @@ fn one_of(left: &AtomicU32) -> bool {
     left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1)).is_ok()
 }
 
-#[async_trait]
-impl PartitionHandler for Summing {
-    async fn assigned(&self, context: &OwnedContext) -> Result<(), HandlerError> {
-        *self.owned.lock().expect("no panic inside") = Some(context.clone());
-        self.note(Fate::Assigned);
-        Ok(())
-    }
-
-    async fn drain(&self, _: &OwnedContext) -> Result<Option<Offset>, HandlerError> {
-        self.note(Fate::Drained);
-        if one_of(&self.drain_failures) { Err("not this time".into()) } else { Ok(None) }
-    }
-
-    async fn lost(&self, _: &OwnedContext) {
-        self.note(Fate::Lost);
-    }
-}
-
-#[async_trait]
 impl RecordHandler for Summing {
     type State = u64;
 
-    fn catch_up(&self, _: &TopicPartition, state: &mut u64, record: &Record) -> Result<(), HandlerError> {
+    async fn open(
+        &self,
+        _: &Preparation,
+        snapshot: Option<StateSnapshot>,
+    ) -> Result<OpenedState<u64>, RecordError> {
+        let Some(snapshot) = snapshot else { return Ok(OpenedState::empty(0)) };
+        let sum = std::str::from_utf8(&snapshot.bytes)?.parse()?;
+        Ok(OpenedState::up_to(sum, snapshot.next_offset, snapshot.topic_id))
+    }
+
+    fn snapshot(&self, _: &TopicPartition, sum: &u64) -> Result<Option<Bytes>, RecordError> {
+        Ok(Some(sum.to_string().into()))
+    }
+
+    async fn catch_up(
+        &self,
+        _: &TopicPartition,
+        state: &mut u64,
+        record: &Record,
+    ) -> Result<(), RecordError> {
         assert!(!one_of(&self.panics), "on purpose");
         if one_of(&self.catch_up_failures) {
-            return Err("not this time".into());
+            return Err(RecordError::unchanged("not this time"));
         }
         let number = number(record)?;
         *state += number;
@@ -155,27 +165,53 @@ impl RecordHandler for Summing {
         Ok(())
     }
 
+    async fn gap(&self, _: &TopicPartition, _: &mut u64, gap: Gap) -> Result<(), RecordError> {
+        self.gaps.lock().expect("no panic inside").push((gap.from.get(), gap.to.get()));
+        Ok(())
+    }
+
+    async fn begin(&self, context: &PartitionContext, _: &mut u64) -> Result<(), RecordError> {
+        *self.owned.lock().expect("no panic inside") = Some(context.clone());
+        self.note(Fate::Assigned);
+        Ok(())
+    }
+
     async fn process(
         &self,
-        context: &OwnedContext,
+        context: &PartitionContext,
         state: &mut u64,
         record: &Record,
-    ) -> Result<(), HandlerError> {
-        assert!(context.claim().is_valid());
+    ) -> Result<(), RecordError> {
+        assert!(context.may_act());
         if one_of(&self.failures) {
-            return Err("not this time".into());
+            return Err(RecordError::unchanged("not this time"));
         }
+        let number = number(record)?;
+        *state += number;
+        if one_of(&self.late_failures) {
+            return Err(RecordError::new("after the state was changed"));
+        }
+        assert!(!one_of(&self.late_panics), "on purpose");
         if one_of(&self.hangs) {
             let _hanging = Hanging(self);
             self.note(Fate::Hangs);
             std::future::pending::<()>().await;
         }
-        let number = number(record)?;
-        *state += number;
         self.turns.lock().expect("no panic inside").push(TURN.fetch_add(1, Ordering::SeqCst));
         let now = Instant::now();
         self.span.lock().expect("no panic inside").get_or_insert((now, now)).1 = now;
         self.done.send_modify(|done| done.push(Did::Processed(number, *state)));
         Ok(())
+    }
+
+    async fn drained(&self, _: &PartitionContext, _: &mut u64) -> Result<(), RecordError> {
+        self.note(Fate::Drained);
+        if one_of(&self.drain_failures) { Err(RecordError::unchanged("not this time")) } else { Ok(()) }
+    }
+
+    async fn close(&self, _: &TopicPartition, closing: Closing, _: Option<u64>) {
+        if closing == Closing::Lost {
+            self.note(Fate::Lost);
+        }
     }
 }

@@ -1,0 +1,139 @@
+//! What becomes of a record that was not handled.
+
+use kafka_assigner_handler::{Record, RecordError, RecordHandler, Remedy, guarded};
+use kafka_assigner_types::id::Offset;
+use tokio::time::Instant;
+use tracing::{error, warn};
+
+use super::{FIRST_RETRY, Processing};
+use crate::kafka::dead_letters::Letter;
+use crate::kafka::partition::Partition;
+use crate::kafka::runner_parts::can_spoil;
+use crate::kafka::runner_watch::CountedRecord;
+use crate::status::StoppedPartition;
+
+impl<H: RecordHandler> Processing<H> {
+    /// Takes in that `record` failed. True = it was passed over, and the next one may come.
+    pub(super) async fn failed(
+        &mut self,
+        partition: &mut Partition<H::State>,
+        record: Record,
+        error: RecordError,
+    ) -> bool {
+        let (at, offset) = (self.context.partition(), record.offset());
+        let (remedy, attempts) = self.parts.watch.decide(at, offset, &error, &self.parts.rules.policy);
+        warn!(partition = %at, %offset, attempts, ?remedy, error = error.text(), "record failed");
+        let spoils = error.is_spoiled() && can_spoil::<H::State>();
+        match remedy {
+            Remedy::Retry { after } => {
+                self.parts.watch.count(CountedRecord::Retry);
+                self.retry_at = Some(Instant::now() + after.unwrap_or(FIRST_RETRY));
+            }
+            Remedy::Stop => self.stand(offset, error.text()),
+            Remedy::Fatal => {
+                self.parts.watch.set_fatal(error.text());
+                self.stand(offset, error.text());
+            }
+            Remedy::DeadLetter if offset >= self.start && self.parts.rules.dead_letters.is_none() => {
+                self.stand(offset, format!("there is no dead-letter topic for it: {}", error.text()));
+            }
+            Remedy::DeadLetter if offset >= self.start => {
+                if self.bury(&record, &error, attempts).await {
+                    return self.pass_over(partition, &record, spoils).await;
+                }
+            }
+            Remedy::Skip | Remedy::DeadLetter => {
+                self.parts.watch.count(CountedRecord::Skip);
+                return self.pass_over(partition, &record, spoils).await;
+            }
+        }
+        partition.put_back(record);
+        if spoils {
+            self.commit_and_spoil(&error.text()).await;
+        }
+        false
+    }
+
+    /// Writes the record to the dead-letter topic. False = it was not acknowledged, and the record comes again.
+    async fn bury(&mut self, record: &Record, error: &RecordError, attempts: u32) -> bool {
+        let Some(dead_letters) = &self.parts.rules.dead_letters else { return false };
+        let letter = Letter { record, reason: &error.text(), attempts, epoch: self.context.epoch() };
+        match dead_letters.write(&letter).await {
+            Ok(()) => {
+                self.parts.watch.count(CountedRecord::DeadLetter);
+                true
+            }
+            Err(failed) => {
+                let (at, offset) = (self.context.partition(), record.offset());
+                error!(partition = %at, %offset, error = &failed as &dyn std::error::Error, "no dead letter was written");
+                self.retry_at = Some(Instant::now() + self.parts.rules.policy.longest_retry);
+                false
+            }
+        }
+    }
+
+    /// Goes on behind a record that was not handled. The state gets of it what every rebuild will: what `catch_up` makes of
+    /// it, and nothing where that fails.
+    async fn pass_over(
+        &mut self,
+        partition: &mut Partition<H::State>,
+        record: &Record,
+        mut spoils: bool,
+    ) -> bool {
+        let (at, offset) = (self.context.partition().clone(), record.offset());
+        if offset < self.start {
+            if spoils {
+                self.parts.watch.pass_over(&at, offset);
+            }
+        } else if !spoils {
+            let caught_up = self.parts.handler.catch_up(&at, &mut partition.state, record);
+            if let Err(error) = guarded(caught_up).await {
+                warn!(partition = %at, %offset, error = error.text(), "the state goes on without the record");
+                spoils = error.is_spoiled() && can_spoil::<H::State>();
+                if spoils {
+                    self.parts.watch.pass_over(&at, offset);
+                }
+            }
+        }
+        partition.settle();
+        self.done(offset);
+        if spoils {
+            self.commit_and_spoil("a record that was passed over may have changed it").await;
+        }
+        !spoils
+    }
+
+    /// Has the state built again. What was processed before is committed first, so that it is not processed again; where
+    /// that fails it is.
+    async fn commit_and_spoil(&self, reason: &str) {
+        let at = self.context.partition();
+        if let Err(error) = self.parts.commits.commit(&self.parts.client, Some(at)).await {
+            warn!(partition = %at, error = &error as &dyn std::error::Error, "records will come again");
+        }
+        self.spoil(reason);
+    }
+
+    /// The partition stands before the record at `offset`, until it is given up.
+    pub(super) fn stand(&mut self, offset: Offset, reason: String) {
+        let (partition, epoch) = (self.context.partition().clone(), self.context.epoch());
+        error!(%partition, %offset, reason, "the partition stands");
+        self.parts.watch.stop(StoppedPartition { partition, epoch, offset, reason });
+        self.stands = true;
+        self.busy.set(None);
+        // It has begun, as far as it can: no other owner gets further.
+        self.is_live();
+        self.owned.wake_driver();
+    }
+
+    /// True if the partition stood before the record at `offset` under this grant, which is the first one: it stands again.
+    pub(super) fn stood(&mut self, offset: Offset) -> bool {
+        if !self.may_stand || offset < self.start {
+            return false;
+        }
+        self.may_stand = false;
+        let reason = self.parts.watch.stop_reason(self.context.partition(), self.context.epoch(), offset);
+        let stood = reason.is_some();
+        reason.into_iter().for_each(|reason| self.stand(offset, reason));
+        stood
+    }
+}

@@ -1,0 +1,162 @@
+//! The rest of a log before its owner starts, and the start.
+
+use kafka_assigner_handler::{Gap, GapRule, PartitionContext, RecordHandler, guarded};
+use kafka_assigner_types::id::{Epoch, Offset, TopicPartition};
+use tokio::time::timeout;
+use tracing::warn;
+
+use super::catching_up::CatchingUp;
+use super::interrupted::Interrupted;
+use crate::claim::Claim;
+use crate::context::{OwnedContext, ReservedContext};
+use crate::kafka::cursor::Ahead;
+use crate::kafka::error::KafkaRunnerError;
+use crate::kafka::ownership::{context_of, context_of_reserved};
+use crate::kafka::partition::Partition;
+use crate::kafka::processing::FETCH_WAIT;
+use crate::kafka::runner_watch::CountedRecord;
+use crate::status::StoppedPartition;
+
+impl<H: RecordHandler> CatchingUp<'_, H> {
+    /// Catches up to where this member will start: where the old owner stopped, or what is committed. Never beyond, even
+    /// where nobody knows where the old owner stopped: what it has not finished is processed again, with its effects.
+    pub(super) async fn read_rest(
+        &self,
+        context: &ReservedContext,
+        partition: &mut Partition<H::State>,
+    ) -> Result<(), Interrupted> {
+        let at = context.partition();
+        self.fence(at, context.claim()).await?;
+        self.fence_by_handler(&context_of_reserved(context)).await?;
+        let until = match context.until_offset() {
+            Some(offset) => offset,
+            None => self.committed_or_start(at, context.topic_id()).await?,
+        };
+        if !self.catch_up_to(at, partition, until).await? {
+            warn!(partition = %at, %until, next = %partition.reader.next(), "the rest is not there to be read");
+        }
+        Ok(())
+    }
+
+    /// Brings the state forward up to `until`, and waits for records that are on their way: a reader may have reached the
+    /// end before the last of them were written. False = what is missing does not come: it is no record, or not there.
+    async fn catch_up_to(
+        &self,
+        at: &TopicPartition,
+        partition: &mut Partition<H::State>,
+        until: Offset,
+    ) -> Result<bool, Interrupted> {
+        loop {
+            self.catch_up(at, partition, until).await?;
+            let is_beyond = matches!(partition.reader.ahead_now()?, Some(Ahead::Record(_)));
+            let is_there = || self.parts.client.position(at).is_some_and(|next| next >= until);
+            if is_beyond || partition.reader.next() >= until || is_there() {
+                return Ok(true);
+            }
+            let come = tokio::select! {
+                biased;
+                // The usual case: the old owner has just read it.
+                come = timeout(FETCH_WAIT, partition.reader.record()) => come.is_ok(),
+                // Retention has removed all of it.
+                () = self.is_removed(at, until) => return Ok(true),
+            };
+            if !come {
+                return Ok(false);
+            }
+        }
+    }
+
+    /// Ends if the log begins at `until` or behind it.
+    async fn is_removed(&self, at: &TopicPartition, until: Offset) {
+        match self.parts.client.beginning(at).await {
+            Ok(first) if first >= until => {}
+            _ => std::future::pending().await,
+        }
+    }
+
+    /// From the warm position to the start, into the state only, once the fence is taken. Returns the start.
+    pub(super) async fn replay(
+        &self,
+        context: &OwnedContext,
+        partition: &mut Partition<H::State>,
+    ) -> Result<Offset, Interrupted> {
+        self.fence(context.partition(), context.claim()).await?;
+        let owned = context_of(context);
+        self.fence_by_handler(&owned).await?;
+        let start = match context.start_offset() {
+            _ if context.is_resumed() => partition.reader.next(),
+            Some(offset) => offset,
+            None => self.committed_or_start(context.partition(), context.topic_id()).await?,
+        };
+        let start = self.replay_to(context, partition, start).await?;
+        let begun = guarded(self.parts.handler.begin(&owned, &mut partition.state)).await;
+        begun.map_err(|error| Interrupted::of::<H::State>(&error))?;
+        self.parts.watch.end_stop_of_preparation(context.partition());
+        Ok(start)
+    }
+
+    /// Catches up to `start`. Returns where processing starts in the log as it is.
+    async fn replay_to(
+        &self,
+        context: &OwnedContext,
+        partition: &mut Partition<H::State>,
+        start: Offset,
+    ) -> Result<Offset, Interrupted> {
+        let at = context.partition();
+        if context.claim().is_strict() {
+            // The old owner has just read what is missing, so it comes sooner than an answer of the broker.
+            self.catch_up_to(at, partition, start).await?;
+        } else {
+            self.catch_up(at, partition, start).await?;
+        }
+        let next = partition.reader.next();
+        let is_whole = match partition.reader.ahead_now()? {
+            Some(Ahead::Record(offset)) => offset == start,
+            _ => next == start,
+        };
+        if is_whole {
+            return Ok(start);
+        }
+        // Before it, at it or behind it offsets have no record. Those that were removed are a gap; others never had one.
+        let within = self.within_log(at, start).await?;
+        if within > start {
+            self.pass_gap(at, &mut partition.state, Gap { from: start, to: within }).await?;
+        }
+        Ok(within)
+    }
+
+    /// Tells the handler of records that are gone, where processing may go on behind them.
+    pub(super) async fn pass_gap(
+        &self,
+        at: &TopicPartition,
+        state: &mut H::State,
+        gap: Gap,
+    ) -> Result<(), Interrupted> {
+        let (Gap { from, to }, partition) = (gap, at.clone());
+        warn!(%partition, %from, %to, "records were removed before they were read");
+        self.parts.watch.count(CountedRecord::Gap);
+        if self.parts.rules.gaps == GapRule::Refuse {
+            let error = KafkaRunnerError::Gap { partition: partition.clone(), from, to };
+            let (epoch, reason) = (Epoch::default(), error.to_string());
+            self.parts.watch.stop(StoppedPartition { partition, epoch, offset: from, reason });
+            return Err(error.into());
+        }
+        let told = guarded(self.parts.handler.gap(at, state, gap)).await;
+        told.map_err(|error| Interrupted::of::<H::State>(&error))
+    }
+
+    async fn fence(&self, at: &TopicPartition, claim: &Claim) -> Result<(), Interrupted> {
+        match &self.parts.rules.producers {
+            Some(producers) => {
+                producers.fence(at, claim).await.map_err(|error| Interrupted::Failed(error.into()))
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// The handler has no state at hand, so there is none that it could spoil.
+    async fn fence_by_handler(&self, context: &PartitionContext) -> Result<(), Interrupted> {
+        let fenced = guarded(self.parts.handler.fence(context)).await;
+        fenced.map_err(|error| Interrupted::Failed(KafkaRunnerError::Handler(error.text()).into()))
+    }
+}

@@ -1,0 +1,148 @@
+//! What is known of the partitions of a runner beside their processing: failures, those that stand, and readers of states.
+//! Nothing here is on the path of a record that is handled.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use kafka_assigner_handler::{ErrorPolicy, RecordError, RecordFailures, Remedy};
+use kafka_assigner_types::id::{Epoch, Offset, TopicPartition};
+
+use super::state_reads::StateReaders;
+use crate::status::StoppedPartition;
+
+/// The records that were not handled, and those that are gone, since the runner was made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct RecordCounts {
+    /// Attempts that failed and were repeated.
+    pub retried: u64,
+    /// Records that were passed over, in processing or in a rebuild.
+    pub skipped: u64,
+    /// Records that were written to the dead-letter topic.
+    pub dead_lettered: u64,
+    /// Gaps that were told.
+    pub gaps: u64,
+}
+
+/// Shared by a runner, its tasks and its handles.
+pub(super) struct RunnerWatch<S> {
+    failures: Mutex<BTreeMap<TopicPartition, RecordFailures>>,
+    stopped: Mutex<BTreeMap<TopicPartition, StopEntry>>,
+    fatal: OnceLock<String>,
+    counts: [AtomicU64; 4],
+    pub(super) readers: StateReaders<S>,
+}
+
+/// A partition that stands, or stood before its state was spoiled.
+struct StopEntry {
+    stopped: StoppedPartition,
+    stands: bool,
+}
+
+/// The counters, in the order of their fields.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum CountedRecord {
+    Retry,
+    Skip,
+    DeadLetter,
+    Gap,
+}
+
+impl<S> Default for RunnerWatch<S> {
+    fn default() -> Self {
+        let (failures, stopped, fatal) = (Mutex::default(), Mutex::default(), OnceLock::new());
+        Self { failures, stopped, fatal, counts: Default::default(), readers: StateReaders::default() }
+    }
+}
+
+impl<S> RunnerWatch<S> {
+    fn failures(&self) -> MutexGuard<'_, BTreeMap<TopicPartition, RecordFailures>> {
+        self.failures.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn stops(&self) -> MutexGuard<'_, BTreeMap<TopicPartition, StopEntry>> {
+        self.stopped.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Counts one more failure of the record at `offset`. Returns the remedy, and the number of failures.
+    pub(super) fn decide(
+        &self,
+        at: &TopicPartition,
+        offset: Offset,
+        error: &RecordError,
+        policy: &ErrorPolicy,
+    ) -> (Remedy, u32) {
+        let mut failures = self.failures();
+        let of_partition = failures.entry(at.clone()).or_insert_with(|| RecordFailures::new(rand::random()));
+        let remedy = of_partition.decide(offset, error, policy);
+        (remedy, of_partition.attempts(offset))
+    }
+
+    /// The failures of a partition, for a look before its records are read.
+    pub(super) fn failures_of(&self, at: &TopicPartition) -> RecordFailures {
+        self.failures().get(at).cloned().unwrap_or_default()
+    }
+
+    /// The record at `offset` is passed over without a call from now on; false = too many are.
+    pub(super) fn pass_over(&self, at: &TopicPartition, offset: Offset) -> bool {
+        self.failures().entry(at.clone()).or_default().pass_over(offset)
+    }
+
+    /// The partition stands.
+    pub(super) fn stop(&self, stopped: StoppedPartition) {
+        self.stops().insert(stopped.partition.clone(), StopEntry { stopped, stands: true });
+    }
+
+    /// The partition does not stand here any more.
+    pub(super) fn end_stop(&self, at: &TopicPartition) {
+        self.stops().remove(at);
+    }
+
+    /// The state that could not be built is there.
+    pub(super) fn end_stop_of_preparation(&self, at: &TopicPartition) {
+        let mut stops = self.stops();
+        if stops.get(at).is_some_and(|stop| stop.stopped.epoch == Epoch::default()) {
+            stops.remove(at);
+        }
+    }
+
+    /// The partition is lost; it may be prepared again under the same grant, and then has to stand again.
+    pub(super) fn suspend_stop(&self, at: &TopicPartition) {
+        if let Some(stop) = self.stops().get_mut(at) {
+            stop.stands = false;
+        }
+    }
+
+    /// The reason for which the partition stood before the record at `offset` under the same grant.
+    pub(super) fn stop_reason(&self, at: &TopicPartition, epoch: Epoch, offset: Offset) -> Option<String> {
+        let stops = self.stops();
+        let stopped = &stops.get(at)?.stopped;
+        (stopped.offset == offset && stopped.epoch == epoch).then(|| stopped.reason.clone())
+    }
+
+    pub(super) fn stopped(&self) -> Vec<StoppedPartition> {
+        self.stops().values().filter(|stop| stop.stands).map(|stop| stop.stopped.clone()).collect()
+    }
+
+    /// The first reason counts.
+    pub(super) fn set_fatal(&self, reason: String) {
+        let _ = self.fatal.set(reason);
+    }
+
+    pub(super) fn fatal(&self) -> Option<String> {
+        self.fatal.get().cloned()
+    }
+
+    pub(super) fn count(&self, what: CountedRecord) {
+        self.counts[what as usize].fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(super) fn counts(&self) -> RecordCounts {
+        let [retried, skipped, dead_lettered, gaps] =
+            [0, 1, 2, 3].map(|what: usize| self.counts[what].load(Ordering::Relaxed));
+        RecordCounts { retried, skipped, dead_lettered, gaps }
+    }
+}
+
+/// Shared by all tasks of a runner; cheap to clone.
+pub(super) type SharedWatch<S> = Arc<RunnerWatch<S>>;
