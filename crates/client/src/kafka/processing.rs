@@ -36,6 +36,9 @@ const IN_USE_WAIT: Duration = Duration::from_millis(500);
 /// The wait for a record that is in the log. A slow fetch takes less; what the log counts but never delivers,
 /// such as the markers of transactions, must not hold a switch up for longer.
 pub(super) const FETCH_WAIT: Duration = Duration::from_secs(1);
+/// The same for the first record of a new owner beside the old one, which works on meanwhile: some failing fetches, of which
+/// each may be answered only after `fetch.wait.max.ms`.
+const FIRST_RECORD_PATIENCE: Duration = Duration::from_secs(5);
 
 /// The time since which the current record is being handled.
 #[derive(Debug, Clone, Default)]
@@ -237,7 +240,7 @@ impl<H: RecordHandler> Processing<H> {
             return Ok(true);
         }
         let end = self.parts.client.end(self.context.partition()).await?;
-        Ok(end > reader.next() && timeout(FETCH_WAIT, reader.record()).await.is_ok())
+        Ok(end > reader.next() && timeout(FIRST_RECORD_PATIENCE, reader.record()).await.is_ok())
     }
 
     /// The partition must be prepared again: its state is of no use.

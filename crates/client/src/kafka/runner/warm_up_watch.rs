@@ -12,7 +12,7 @@ use crate::kafka::error::KafkaRunnerError;
 use crate::kafka::reader::PartitionReader;
 
 /// The wait of a preparation for a direct grant for its first record, or for the word that there is none, before it
-/// gives its place to another one. It loses nothing by that, and is tried again. A fetch is answered within 20 ms.
+/// gives its place to another one. It loses nothing by that, and is tried again. A fetch is answered within half a second.
 const FIRST_FETCH_WAIT: Duration = Duration::from_secs(10);
 /// The same for a handoff, which is declined then: there the present owner works meanwhile, and other members are asked.
 const FIRST_FETCH_WAIT_OF_A_HANDOFF: Duration = Duration::from_secs(30);
