@@ -17,7 +17,7 @@
 //! - [`RecordHandler`] and [`Record`]: what is handled, and by whom.
 //! - [`RecordError`] and [`Remedy`]: what a handler answers where it can't do it; [`ErrorPolicy`] decides for the rest.
 //! - [`PartitionContext`]: what a handler may ask about the partition that it owns.
-//! - With the feature `testing`, [`testing`]: a partition whose owners take over, crash and lose their claims in a test.
+//! - With the feature `testing`, `testing`: a partition whose owners take over, crash and lose their claims in a test.
 //! - [`RecordFailures`]: the pure part of a runner, which counts attempts and asks the policy.
 //!
 //! # State and log
