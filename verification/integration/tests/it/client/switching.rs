@@ -54,8 +54,10 @@ async fn an_idle_partition_is_taken_at_once(broker: &Broker) {
 
 async fn an_old_owner_commits_everything_it_handled_before_it_says_released(broker: &Broker) {
     broker.produce(1..101).await;
-    let running = Running::start(broker, granted(broker)).await;
+    let mut running = Running::start(broker, granted(broker)).await;
     running.handler.wait_for_number(100).await;
+    // A start that is not over yet would be called off, and what it handled is repeated by the next owner.
+    running.handle.wait_for(|status| status.partitions.owned == 1).await.expect("it runs");
     running.fake.push(broker.release("h"));
     running.asked(Asked::Released("h".into())).await;
     assert_eq!(broker.committed().await, Some((100, "epoch=5".into())));
