@@ -126,9 +126,13 @@ fn gone(
     memory: &Memory,
     now: Moment,
 ) -> ClaimEnd {
-    let seen = memory.lease_gone_since(owner.lease).unwrap_or(now);
     let revoked = if wait_out_revocations { span(ttl(owner)) } else { Duration::ZERO };
-    after((seen + revoked.max(grace(assignment))).since(now))
+    let waits = revoked.max(grace(assignment));
+    if waits.is_zero() {
+        return ClaimEnd::Over;
+    }
+    let seen = memory.lease_gone_since(owner.lease).unwrap_or(now);
+    after((seen + waits).since(now))
 }
 
 const fn grace(assignment: &Assignment) -> Duration {

@@ -230,7 +230,7 @@ mod tests {
             let refused = with(key, value).expect_err("overridden").to_string();
             assert!(refused.contains(key) && refused.contains(value), "{refused}");
         }
-        for (key, value) in [("auto.offset.reset", "earliest"), ("group.id", "g"), ("fetch.min.bytes", "7")] {
+        for (key, value) in [("auto.offset.reset", "error"), ("group.id", "g"), ("fetch.min.bytes", "7")] {
             assert!(with(key, value).is_ok(), "{key}");
         }
     }

@@ -57,7 +57,7 @@ fn confirms(step: &Step<'_>, at: &TopicPartition) -> bool {
     let (Some(before), Some(after)) = (step.before.assignment(at), step.after.assignment(at)) else {
         return false;
     };
-    *after == Assignment { switching: None, ..before.clone() }
+    *after == before.switch_confirmed()
 }
 
 /// Phases that end with the word of a router, of the old owner, or of the new one.

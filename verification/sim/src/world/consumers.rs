@@ -115,7 +115,7 @@ impl World {
             on_stop,
             drain_timeout: DRAIN_TIMEOUT,
             close_timeout: Duration::from_secs(3),
-            outage_grace: self.shape.ttl().mul_f64(self.dice.random_range(0.0..=3.0)),
+            outage_grace: self.shape.ttl() * 2,
             seed: Some(self.dice.random()),
             ..ConsumerOptions::new(consumer, self.endpoints())
         }

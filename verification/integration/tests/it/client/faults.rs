@@ -39,8 +39,9 @@ async fn a_dropped_consumer_processes_nothing_more(broker: &Broker) {
 /// H50: nobody is left to take the partition, before the drain is tried again.
 async fn an_owner_whose_drain_failed_goes_on_when_the_partition_stays(broker: &Broker) {
     broker.produce(1..11).await;
-    let running = Running::start(broker, granted(broker)).await;
+    let mut running = Running::start(broker, granted(broker)).await;
     running.handler.wait_for_number(10).await;
+    running.handle.wait_for(|status| status.partitions.owned == 1).await.expect("it runs");
     running.handler.drain_failures.store(1, Ordering::SeqCst);
     running.fake.push(broker.release("h"));
     running.handler.wait_for_fate(Fate::Drained).await;

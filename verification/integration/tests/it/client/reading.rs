@@ -45,8 +45,9 @@ async fn a_record_that_fails_is_tried_again_and_never_skipped(broker: &Broker) {
 
 async fn a_partition_that_comes_back_is_read_again(broker: &Broker) {
     broker.produce(1..11).await;
-    let running = Running::start(broker, granted(broker)).await;
+    let mut running = Running::start(broker, granted(broker)).await;
     running.handler.wait_for_number(10).await;
+    running.handle.wait_for(|status| status.partitions.owned == 1).await.expect("it runs");
     running.fake.push(broker.release("h"));
     running.asked(Asked::Released("h".into())).await;
     running.fake.push(broker.assign(9, ""));
