@@ -1,7 +1,7 @@
 //! I7: what only the leader may write is written by whoever leads in that very moment.
 
 use kafka_assigner_core::key::Key;
-use kafka_assigner_core::record::{Assignment, Handoff, Phase};
+use kafka_assigner_core::record::{Handoff, Phase};
 use kafka_assigner_types::id::TopicPartition;
 
 use super::{Findings, Invariant, Step};
