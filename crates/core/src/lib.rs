@@ -34,6 +34,7 @@ pub mod history;
 pub mod key;
 pub mod leader;
 pub mod lint;
+pub mod panics;
 pub mod plan;
 pub mod reason;
 pub mod record;

@@ -82,20 +82,17 @@ impl Reaction {
     /// The reaction to an answer to `SyncGroup`.
     #[must_use]
     pub fn to_sync(error: KafkaError) -> Self {
-        match error {
-            KafkaError::NONE => Self::Done,
-            KafkaError::LOADING => Self::Retry,
-            KafkaError::REBALANCING => Self::Rejoin,
-            KafkaError::ILLEGAL_GENERATION => Self::ForgetGeneration,
-            KafkaError::UNKNOWN_MEMBER => Self::ForgetMember,
-            error if error.is_of_coordinator() => Self::FindCoordinator,
-            _ => Self::Fail,
-        }
+        Self::within_a_generation(error)
     }
 
     /// The reaction to an answer to `Heartbeat`. While the group forms anew the broker says so, and the member lives.
     #[must_use]
     pub fn to_heartbeat(error: KafkaError) -> Self {
+        Self::within_a_generation(error)
+    }
+
+    /// The reaction to an answer about a generation that the member names.
+    fn within_a_generation(error: KafkaError) -> Self {
         match error {
             KafkaError::NONE => Self::Done,
             KafkaError::LOADING => Self::Retry,

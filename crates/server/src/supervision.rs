@@ -4,11 +4,11 @@
 //! few tasks that serve all groups have no such border: a panic in one of them is a [`Fault`], which ends the process
 //! with its reason, so that whoever supervises the process starts it again.
 
-use std::any::Any;
 use std::panic::AssertUnwindSafe;
 use std::sync::OnceLock;
 
 use futures::FutureExt as _;
+use kafka_assigner_core::panics::message_of;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
@@ -56,11 +56,6 @@ pub(crate) async fn first_panic(tasks: &mut JoinSet<()>) -> Option<String> {
         }
     }
     None
-}
-
-fn message_of(panic: &(dyn Any + Send)) -> String {
-    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
-    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "no message".to_owned())
 }
 
 #[cfg(test)]

@@ -110,7 +110,7 @@ fn a_drain_that_meets_the_new_topic_grants_it_from_its_beginning() {
     }
 }
 
-// What it is told of the end of the log depends on the topic.
+// The end of the log that it is told depends on the topic.
 #[test]
 fn who_is_to_have_a_partition_hears_that_its_topic_was_created_again() {
     let (mut group, at) = catching_up();

@@ -23,7 +23,7 @@ use crate::group_name::group_name;
 use crate::options::Options;
 use crate::{directory, leases, refusal};
 
-/// What an operator wants of a group.
+/// The wish of an operator for a group.
 struct WantedConfig {
     /// The values to change.
     config: v1::GroupConfig,

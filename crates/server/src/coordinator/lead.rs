@@ -33,9 +33,9 @@ struct Leading<'a> {
     has_news: bool,
     /// True if the view has stopped.
     has_stopped: bool,
-    /// What is told while the group can't be planned.
+    /// The warning while the group can't be planned.
     unplanned: RepeatedWarning,
-    /// What is told while the store refuses writes.
+    /// The warning while the store refuses writes.
     refused: RepeatedWarning,
 }
 
@@ -258,7 +258,7 @@ impl Leading<'_> {
     }
 }
 
-/// What a leader makes of the outcome of one write.
+/// The outcome of one write as the leader takes it in.
 const fn outcome_of(fate: &WriteOutcome) -> PassOutcome {
     match fate {
         WriteOutcome::Applied(_) => PassOutcome::Applied,

@@ -101,7 +101,7 @@ impl<H: RecordHandler> CatchingUp<'_, H> {
     }
 }
 
-/// What follows a `catch_up` that failed.
+/// The next step after a `catch_up` that failed.
 enum AfterFailure {
     Again,
     PassOver,

@@ -74,7 +74,7 @@ impl<H: RecordHandler> CatchingUp<'_, H> {
             return Ok((state, next, start));
         }
         let begin = self.within_log(at, next).await?;
-        // Where processing starts before it as well, that start tells the gap.
+        // If processing starts before it as well, that start tells the gap.
         if begin > next && begin <= start {
             let gap = Gap { from: next, to: begin };
             self.pass_gap(at, &mut state, gap).await?;
