@@ -10,7 +10,6 @@ use kafka_assigner_core::record::{
 use kafka_assigner_proto::v1::{HeartbeatOutcome, HeartbeatResponse};
 use kafka_assigner_types::id::Offset;
 use kafka_assigner_types::kv::{Change, Compare, Must, Op, Record, Revision, Txn};
-use kafka_assigner_types::mode::Mode;
 use tonic::Status;
 
 use crate::shape::Shape;
@@ -116,11 +115,9 @@ impl Hole {
         }
     }
 
-    /// True if it can show in a world of that shape. In the strict modes an instance refuses acks without ids, and every
-    /// move stands still; where there are no routers nobody asks for anything.
+    /// True if it can show in a world of that shape: where there are no routers nobody asks for anything.
     pub(crate) fn shows_in(self, shape: &Shape) -> bool {
         match self {
-            Self::AcksWithoutId => shape.config.mode == Mode::Overlap,
             Self::RouterAcksUndrained
             | Self::RouterNeverStops
             | Self::RoutersUnawaited
