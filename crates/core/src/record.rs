@@ -23,7 +23,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 pub use assignment::{Assignment, Avoid, Owner};
 pub use cluster::{ClusterRecord, HistoryNote, Tombstone};
 pub use consumer::{Capability, Consumer, DeathSign, Progress, Rejoin, Renewal, Standing, Suspicion};
-pub use group::{GroupConfig, InvalidConfig};
+pub use group::{GroupConfig, InvalidConfig, OwnersStopped};
 pub use handoff::{Awaited, FinalOffset, Handoff, HandoffRecord, Phase, Reference, Taken};
 pub use intent::{Intent, Wish};
 pub use leader::LeaderRecord;

@@ -1,10 +1,22 @@
 //! The record of a group's settings.
 
 use kafka_assigner_strategies::{Registry, TopicSpread};
+use kafka_assigner_types::kv::Revision;
 use kafka_assigner_types::mode::Mode;
 use serde::{Deserialize, Serialize};
 
 use super::{Extra, Version};
+
+/// A moment in the store at which an operator said that the former owners have stopped. It counts for grants that are not
+/// newer, in the same history of the store: revisions of another one tell nothing.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OwnersStopped {
+    /// The revision of the group that the operator's call was decided on.
+    pub revision: Revision,
+    /// The cluster id at that time; `None` where the store has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cluster_id: Option<String>,
+}
 
 /// `config/group`: the group's configuration. All times are in milliseconds.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -56,10 +68,10 @@ pub struct GroupConfig {
     /// the end of its session is waited for.
     #[serde(default = "default_takeover_after")]
     pub takeover_after_ms: u64,
-    /// True if an operator has said, with this version of the record, that everybody has stopped who owned a partition before
-    /// and does not now: no switch to a stricter mode waits for them. It counts for grants that are older than the record.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub owners_stopped: bool,
+    /// The operator's last word that everybody has stopped who owned a partition before and does not now: no switch to a
+    /// stricter mode waits for them. Default: none was said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub owners_stopped_at: Option<OwnersStopped>,
     /// The most handoffs in flight; at least 1, default 1 000.
     #[serde(default = "default_moves_in_flight")]
     pub max_moves_in_flight: u32,
@@ -146,7 +158,7 @@ impl Default for GroupConfig {
             drain_deadline_ms: default_drain_deadline(),
             hold_deadline_ms: default_hold_deadline(),
             takeover_after_ms: default_takeover_after(),
-            owners_stopped: false,
+            owners_stopped_at: None,
             max_moves_in_flight: default_moves_in_flight(),
             max_warming: default_warming(),
             rejoin_grace_ms: 0,

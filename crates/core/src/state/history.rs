@@ -7,7 +7,7 @@ use kafka_assigner_types::id::TopicPartition;
 use kafka_assigner_types::moment::millis;
 
 use super::{Entry, GroupState};
-use crate::record::{Assignment, ClusterRecord};
+use crate::record::{Assignment, ClusterRecord, OwnersStopped};
 
 impl GroupState {
     /// The same group in a store with the identity `cluster`. Without one, the store has a single history.
@@ -49,9 +49,21 @@ impl GroupState {
     /// True if an operator has said, after the grant of `at`, that everybody has stopped who owned it before.
     #[must_use]
     pub fn owners_have_stopped(&self, at: &TopicPartition) -> bool {
-        let said = self.config_entry().and_then(Entry::readable).filter(|config| config.owners_stopped);
+        let config = self.config_entry().and_then(Entry::readable);
+        let said = config.and_then(|config| config.owners_stopped_at.as_ref());
+        let said = said.filter(|said| said.cluster_id.as_deref() == self.cluster_id());
         let granted = self.assignments().get(at).and_then(Entry::readable);
-        said.zip(granted).is_some_and(|(said, granted)| granted.mod_revision < said.mod_revision)
+        said.zip(granted).is_some_and(|(said, granted)| granted.mod_revision <= said.revision)
+    }
+
+    /// An operator's word, said on this state, that all former owners have stopped.
+    #[must_use]
+    pub fn owners_stopped_now(&self) -> OwnersStopped {
+        OwnersStopped { revision: self.revision, cluster_id: self.cluster_id().map(str::to_owned) }
+    }
+
+    fn cluster_id(&self) -> Option<&str> {
+        self.cluster().map(|cluster| cluster.id.as_str())
     }
 
     /// The time for which claims of the group may run once it is deleted though the leases of its owners are gone, in

@@ -9,6 +9,7 @@ use kafka_assigner_core::plan::Deferral;
 use kafka_assigner_core::reason::DeferReason;
 use kafka_assigner_core::record::{GroupConfig, Taken, Topic, encode};
 use kafka_assigner_core::session::Leaving;
+use kafka_assigner_core::state::Entry;
 use kafka_assigner_core::test_group::{TestGroup, tp};
 use kafka_assigner_core::view::Role;
 use kafka_assigner_types::id::{Member, TopicPartition};
@@ -19,7 +20,18 @@ fn at() -> TopicPartition {
 }
 
 fn switch(group: &mut TestGroup, mode: Mode) {
-    group.configure(&GroupConfig { mode, ..GroupConfig::default() });
+    group.configure(&GroupConfig { mode, ..config(group) });
+}
+
+/// The configuration that is stored, or the default one.
+fn config(group: &TestGroup) -> GroupConfig {
+    let stored = group.state.config_entry().and_then(Entry::readable);
+    stored.map_or_else(GroupConfig::default, |config| (**config).clone())
+}
+
+fn say_that_owners_stopped(group: &mut TestGroup) {
+    let owners_stopped_at = Some(group.state.owners_stopped_now());
+    group.configure(&GroupConfig { owners_stopped_at, ..config(group) });
 }
 
 fn role(group: &TestGroup, member: &Member) -> Option<Role> {
@@ -314,8 +326,8 @@ fn an_old_owner_that_died_before_it_let_go_is_waited_for_by_its_outage_grace() {
 #[test]
 fn an_operators_word_that_the_owners_have_stopped_is_the_end_of_the_wait() {
     let mut group = orphaned();
-    let word = GroupConfig { mode: Mode::Exclusive, owners_stopped: true, ..GroupConfig::default() };
-    group.configure(&word);
+    say_that_owners_stopped(&mut group);
+    switch(&mut group, Mode::Exclusive);
     assert!(is_switched_after(&mut group, Duration::ZERO));
 }
 
@@ -329,7 +341,7 @@ fn switch_topic(group: &mut TestGroup) {
 #[test]
 fn an_operators_word_says_nothing_of_owners_that_come_later() {
     let mut group = orphaned();
-    group.configure(&GroupConfig { owners_stopped: true, ..GroupConfig::default() });
+    say_that_owners_stopped(&mut group);
     let owner = group.state.owner(&at()).expect("b owns it");
     join_with_grace(&mut group, "c");
     group.remove(&Key::Consumer(owner.name));
@@ -347,7 +359,7 @@ fn an_operators_word_says_nothing_of_an_old_owner_that_dies_later() {
     group.say(&c, &at(), None, &Ack::Ready);
     group.pass();
     group.say(&c, &at(), None, &Ack::Taken(Taken::default()));
-    group.configure(&GroupConfig { owners_stopped: true, ..GroupConfig::default() });
+    say_that_owners_stopped(&mut group);
     group.remove(&Key::Consumer(b.name));
     group.settle();
     switch_topic(&mut group);

@@ -90,14 +90,14 @@ impl AdminService {
         wanted: &WantedConfig,
     ) -> Result<Option<SetGroupConfigResponse>, Status> {
         let key = group.layout().encode(&Key::GroupConfig);
-        let Some((before, must)) = group.read(before)? else { return Ok(None) };
+        let state = group.snapshot();
+        let Some((before, must)) = before(&state)? else { return Ok(None) };
         let config = changed(before.clone(), wanted, &self.instance.options().strategies)?;
+        let config = if wanted.owners_stopped { with_word(&state, config) } else { config };
         if config.mode != before.mode {
-            group.read(|state| {
-                modes::refuse_lacking(state, |consumer| Some(state.mode_demanded_of(consumer, config.mode)))
-            })?;
+            modes::refuse_lacking(&state, |consumer| Some(state.mode_demanded_of(consumer, config.mode)))?;
         }
-        if config != before || wanted.owners_stopped {
+        if config != before {
             let put = Op::put(key.clone(), encode(&config));
             let txn = Txn::guarded(vec![Compare::new(key, must)], vec![put]);
             if !self.instance.change(group, txn).await? {
@@ -204,14 +204,17 @@ fn deletable(
     Ok((u64::try_from(records).unwrap_or(u64::MAX), config))
 }
 
+/// `config` with an operator's word that the former owners have stopped. It counts for the grants of `state`.
+fn with_word(state: &GroupState, config: GroupConfig) -> GroupConfig {
+    GroupConfig { owners_stopped_at: Some(state.owners_stopped_now()), ..config }
+}
+
 /// `config` with what is `wanted` of it, checked.
 fn changed(
     mut config: GroupConfig,
-    WantedConfig { config: wanted, owners_stopped }: &WantedConfig,
+    WantedConfig { config: wanted, .. }: &WantedConfig,
     strategies: &Registry,
 ) -> Result<GroupConfig, Status> {
-    // It counts for the grants that there are when it is said.
-    config.owners_stopped = *owners_stopped;
     if let Some(mode) = &wanted.mode {
         config.mode = modes::named(mode)?;
     }
@@ -271,11 +274,10 @@ mod tests {
     #[test]
     fn only_what_is_set_changes() {
         let config = v1::GroupConfig { debounce_ms: Some(7), ..v1::GroupConfig::default() };
-        for owners_stopped in [false, true] {
-            let wanted = WantedConfig { config: config.clone(), owners_stopped };
-            let config = changed(GroupConfig::default(), &wanted, Registry::builtin()).unwrap();
-            assert_eq!(config, GroupConfig { debounce_ms: 7, owners_stopped, ..GroupConfig::default() });
-        }
+        let wanted = WantedConfig { config, owners_stopped: false };
+        let before = with_word(&TestGroup::with_topics(&[("t", 1)]).state, GroupConfig::default());
+        let config = changed(before.clone(), &wanted, Registry::builtin()).unwrap();
+        assert_eq!(config, GroupConfig { debounce_ms: 7, ..before });
     }
 
     #[test]

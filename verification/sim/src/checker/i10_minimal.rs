@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use kafka_assigner_core::action::Step as Action;
-use kafka_assigner_core::claim::Leases;
+use kafka_assigner_core::claim::{Leases, Remaining, doubtful};
 use kafka_assigner_core::key::Key;
 use kafka_assigner_core::leader::{Leader, StepInputs};
 use kafka_assigner_core::plan::WhatIf;
@@ -115,10 +115,18 @@ fn can_tell(state: &GroupState) -> bool {
         && state.assignments().values().all(|entry| entry.last_good().is_none_or(|a| a.avoid.is_empty()))
 }
 
+/// What `leader` begins where the store has not answered about the leases of sessions that are over, and where it has said
+/// that they are gone: then their partitions are granted in the same pass, and what moves besides follows from that.
 fn begun(leader: &Leader, state: &GroupState, moment: Moment) -> Vec<Wanted> {
+    let ended = doubtful(state, state.assignments().keys()).into_keys();
+    let gone = ended.map(|lease| (lease, Remaining::Gone)).collect();
+    [Leases::default(), gone].iter().flat_map(|leases| begun_with(leases, leader, state, moment)).collect()
+}
+
+fn begun_with(leases: &Leases, leader: &Leader, state: &GroupState, moment: Moment) -> Vec<Wanted> {
     let inputs =
         StepInputs { moment, wall: WallMillis::default(), nonce: 0, strategies: Registry::builtin() };
-    let planned = leader.preview(state, &Leases::default(), inputs, &WhatIf::default());
+    let planned = leader.preview(state, leases, inputs, &WhatIf::default());
     let Ok(plan) = planned else { return Vec::new() };
     let begun = plan.actions.into_iter().filter_map(|action| match action.step {
         Action::Begin { to, .. } => Some((action.unit, to)),
