@@ -94,7 +94,8 @@ impl Invariant for Rest {
             }
             What::RecordBegun { process, at } => self.begins((*process, at.clone()), entry.at, findings),
             What::RecordEnded { process, at } => self.ends((*process, at.clone()), entry.at),
-            // A new life of the partition, or none.
+            // Of an earlier life of the partition the client may know nothing any more.
+            What::Started { process, at, .. } => drop(self.last_long.remove(&(*process, at.clone()))),
             What::Ended { process, at, .. } => drop(self.rests.remove(&(*process, at.clone()))),
             _ => {}
         }
