@@ -60,7 +60,7 @@ pub(crate) async fn fetch(
         limits.wait + PATIENCE,
     );
     match asked.await {
-        Ok((answer, _)) if session.answered(&answer) => Ok(parts(answer, wanted, limits.isolation)),
+        Ok((answer, _)) if session.answered(&answer) => Ok(parts(&answer, wanted, limits.isolation)),
         Ok(_) => Ok(Vec::new()),
         Err(error) => {
             session.reset();
@@ -85,7 +85,7 @@ fn request(
 }
 
 /// The parts of an answer. Partitions that were not asked for are left out.
-pub(crate) fn parts(answer: FetchResponse, wanted: &Wanted, isolation: Isolation) -> Vec<FetchedPart> {
+pub(crate) fn parts(answer: &FetchResponse, wanted: &Wanted, isolation: Isolation) -> Vec<FetchedPart> {
     let mut parts = Vec::new();
     for topic in &answer.responses {
         for partition in &topic.partitions {

@@ -136,8 +136,8 @@ impl SimulatedState {
             FindCoordinatorRequest::KEY => {
                 reply(frame, |request: FindCoordinatorRequest| coordinator(&request, port))
             }
-            JoinGroupRequest::KEY => reply(frame, |request| self.join(request)),
-            SyncGroupRequest::KEY => reply(frame, |request| self.sync(request)),
+            JoinGroupRequest::KEY => reply(frame, |request| self.join(&request)),
+            SyncGroupRequest::KEY => reply(frame, Self::sync),
             GroupHeartbeatRequest::KEY => reply(frame, |request| self.beat(&request)),
             LeaveGroupRequest::KEY => reply(frame, |_: LeaveGroupRequest| {
                 self.has_left = true;
@@ -174,7 +174,7 @@ impl SimulatedState {
         MetadataResponse { brokers: vec![broker], topics: vec![topic], ..MetadataResponse::default() }
     }
 
-    fn join(&mut self, request: JoinGroupRequest) -> JoinGroupResponse {
+    fn join(&mut self, request: &JoinGroupRequest) -> JoinGroupResponse {
         if request.member_id.is_empty() {
             self.members += 1;
             self.member = format!("member-{}", self.members);
@@ -209,7 +209,7 @@ impl SimulatedState {
         }
     }
 
-    fn sync(&mut self, mut request: SyncGroupRequest) -> SyncGroupResponse {
+    fn sync(mut request: SyncGroupRequest) -> SyncGroupResponse {
         SyncGroupResponse {
             protocol_type: request.protocol_type,
             protocol_name: request.protocol_name,

@@ -54,7 +54,7 @@ struct Arguments {
 #[tokio::main]
 async fn main() -> ExitCode {
     tracing_subscriber::fmt().with_writer(std::io::stderr).init();
-    match run(Arguments::parse()).await {
+    match run(&Arguments::parse()).await {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("error: {error:#}");
@@ -83,9 +83,9 @@ fn options(arguments: &Arguments) -> Result<NativeOptions> {
     Ok(options)
 }
 
-async fn run(arguments: Arguments) -> Result<()> {
+async fn run(arguments: &Arguments) -> Result<()> {
     let log = EventLog::new(arguments.json);
-    let mut consumer = NativeConsumer::start_with(options(&arguments)?, log)?;
+    let mut consumer = NativeConsumer::start_with(options(arguments)?, log)?;
     let (mut terminated, mut interrupted) =
         (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
     let mut tasks = JoinSet::new();
