@@ -30,7 +30,7 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until};
 
 use crate::cell::{PartitionCell, names};
-use crate::group_member::{GroupMember, MemberEvent};
+use crate::group_member::{MemberEvent, ProtocolMember};
 use crate::listener::ListenerCalls;
 use crate::shared::ConsumerCore;
 use crate::topology::Topology;
@@ -52,7 +52,7 @@ pub(crate) struct Driver {
     pool: Arc<BrokerPool>,
     core: Arc<ConsumerCore>,
     since: Instant,
-    member: GroupMember,
+    member: ProtocolMember,
     /// Events that the member has still to take.
     events: VecDeque<MemberEvent>,
     finder: CoordinatorFinder,
@@ -237,7 +237,7 @@ fn member(
     options: &NativeOptions,
     offered: Vec<OfferedStrategy>,
     topics: BTreeSet<TopicName>,
-) -> GroupMember {
+) -> ProtocolMember {
     match options.protocol {
         GroupProtocol::Classic => {
             let classic = ClassicOptions {
@@ -248,7 +248,7 @@ fn member(
                 rebalance_timeout: options.poll_interval,
                 ..ClassicOptions::new(options.group.clone(), offered)
             };
-            GroupMember::Classic(Box::new(ClassicMember::new(classic, topics, Moment::default())))
+            ProtocolMember::Classic(Box::new(ClassicMember::new(classic, topics, Moment::default())))
         }
         GroupProtocol::Consumer => {
             let consumer = ConsumerGroupOptions {
@@ -258,7 +258,7 @@ fn member(
                 rebalance_timeout: options.poll_interval,
                 ..ConsumerGroupOptions::new(options.group.clone(), member_id())
             };
-            GroupMember::Consumer(Box::new(ConsumerMember::new(consumer, topics, Moment::default())))
+            ProtocolMember::Consumer(Box::new(ConsumerMember::new(consumer, topics, Moment::default())))
         }
     }
 }

@@ -26,7 +26,7 @@ pub(crate) struct FetchLimits {
 }
 
 /// A partition that is fetched: its target, its place, and the position that it is read from.
-pub(crate) type Wanted = BTreeMap<TopicPartition, (FetchTarget, FetchPlace, ReadPosition)>;
+pub(crate) type WantedPartitions = BTreeMap<TopicPartition, (FetchTarget, FetchPlace, ReadPosition)>;
 
 /// The answer to a fetch for one partition.
 #[derive(Debug)]
@@ -49,7 +49,7 @@ pub(crate) async fn fetch(
     pool: &BrokerPool,
     broker: &BrokerAddress,
     session: &mut FetchSession,
-    wanted: &Wanted,
+    wanted: &WantedPartitions,
     limits: FetchLimits,
 ) -> Result<Vec<FetchedPart>, Error> {
     let places = wanted.values().map(|(target, place, _)| (target.clone(), *place)).collect();
@@ -85,7 +85,11 @@ fn request(
 }
 
 /// The parts of an answer. Partitions that were not asked for are left out.
-pub(crate) fn parts(answer: &FetchResponse, wanted: &Wanted, isolation: Isolation) -> Vec<FetchedPart> {
+pub(crate) fn parts(
+    answer: &FetchResponse,
+    wanted: &WantedPartitions,
+    isolation: Isolation,
+) -> Vec<FetchedPart> {
     let mut parts = Vec::new();
     for topic in &answer.responses {
         for partition in &topic.partitions {

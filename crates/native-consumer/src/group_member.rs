@@ -16,7 +16,7 @@ use kafka_assigner_types::name::TopicName;
 
 /// A member of one of the two protocols.
 #[derive(Debug)]
-pub(crate) enum GroupMember {
+pub(crate) enum ProtocolMember {
     Classic(Box<ClassicMember>),
     Consumer(Box<ConsumerMember>),
 }
@@ -57,7 +57,7 @@ pub(crate) enum MemberEvent {
     Named(BTreeMap<Uuid, TopicName>),
 }
 
-impl GroupMember {
+impl ProtocolMember {
     pub(crate) fn step(&mut self, now: Moment, event: MemberEvent) -> Vec<MemberCommand> {
         match self {
             Self::Classic(member) => match to_classic(event) {

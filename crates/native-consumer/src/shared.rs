@@ -11,7 +11,7 @@ use crate::NativeFailure;
 use crate::cell::PartitionCell;
 
 /// The outcome of a consumer that is over.
-pub(crate) type Outcome = Result<(), NativeFailure>;
+pub(crate) type ConsumerOutcome = Result<(), NativeFailure>;
 
 /// The place between the driver and the handles. All of it is state: a wake-up that is missed costs nothing.
 #[derive(Debug, Default)]
@@ -32,7 +32,7 @@ struct CoreState {
     /// Partitions that the application has not taken yet; never more than are owned.
     arrivals: VecDeque<Arc<PartitionCell>>,
     close_within: Option<Duration>,
-    outcome: Option<Outcome>,
+    outcome: Option<ConsumerOutcome>,
 }
 
 /// A call that waits: as long as there is one, the application counts as one that asks for records.
@@ -93,12 +93,12 @@ impl ConsumerCore {
         self.state().close_within.take()
     }
 
-    pub(crate) fn conclude(&self, outcome: Outcome) {
+    pub(crate) fn conclude(&self, outcome: ConsumerOutcome) {
         self.state().outcome.get_or_insert(outcome);
         self.changed.notify_waiters();
     }
 
-    pub(crate) fn outcome(&self) -> Option<Outcome> {
+    pub(crate) fn outcome(&self) -> Option<ConsumerOutcome> {
         self.state().outcome.clone()
     }
 }

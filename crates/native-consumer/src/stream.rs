@@ -97,9 +97,9 @@ impl RecordStream {
             let record = next.take();
             let goes_on = !next.batch.is_empty();
             if goes_on {
-                self.partitions.push_front(next)
+                self.partitions.push_front(next);
             } else {
-                self.partitions.push_back(next)
+                self.partitions.push_back(next);
             }
             if let Some(record) = record {
                 return Some(Ok(record));

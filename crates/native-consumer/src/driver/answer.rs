@@ -54,7 +54,7 @@ impl Driver {
             Answer::Coordinator(number, answer) => self.coordinator_found(number, answer, now),
             Answer::Metadata(answer) => self.metadata_came(answer, now),
             Answer::Planned(generation, plan, parts) => self.planned(generation, plan, parts),
-            Answer::Offsets(number, found) => self.offsets_came(number, found, now),
+            Answer::Offsets(number, found) => self.offsets_came(number, &found, now),
             Answer::Committed(number, outcomes) => self.committed(number, outcomes, now),
             Answer::Fetched(node, session, parts) => self.fetched(node, session, parts, now),
             Answer::Listened(number) => self.listened(number),

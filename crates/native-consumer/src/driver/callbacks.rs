@@ -35,7 +35,7 @@ pub(super) struct OpenCallback {
 enum CallbackStage {
     /// The application has the partitions in its hands.
     Releasing,
-    /// What is done is being committed.
+    /// The last commit is under way.
     Flushing,
     /// The listener is called.
     Listening,

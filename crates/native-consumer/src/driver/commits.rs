@@ -36,12 +36,12 @@ impl CommitTimes {
         self.flight.is_none().then_some(self.next)
     }
 
-    /// What is done is committed now.
+    /// Commits are due now.
     pub(super) fn hurry(&mut self, now: Moment) {
         self.next = self.next.min(now);
     }
 
-    /// What was sent says nothing of a partition that was sought since.
+    /// The commit under way says nothing of a partition that was sought since.
     pub(super) fn sought(&mut self, partition: &TopicPartition) {
         if let Some(flight) = &mut self.flight {
             flight.offsets.remove(partition);

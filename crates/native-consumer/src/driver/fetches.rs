@@ -11,7 +11,7 @@ use kafka_assigner_types::moment::Moment;
 use super::Driver;
 use super::answer::Answer;
 use crate::PartitionEnd;
-use crate::fetching::{FetchLimits, FetchedPart, Wanted, fetch};
+use crate::fetching::{FetchLimits, FetchedPart, WantedPartitions, fetch};
 
 /// `OFFSET_OUT_OF_RANGE`: the log does not have the position.
 const OUT_OF_RANGE: i16 = 1;
@@ -45,7 +45,13 @@ impl Driver {
         }
     }
 
-    fn fetch(&mut self, node: i32, address: BrokerAddress, mut session: FetchSession, wanted: Wanted) {
+    fn fetch(
+        &mut self,
+        node: i32,
+        address: BrokerAddress,
+        mut session: FetchSession,
+        wanted: WantedPartitions,
+    ) {
         let (pool, limits) = (Arc::clone(&self.pool), self.limits());
         self.tasks.spawn(async move {
             let parts = fetch(&pool, &address, &mut session, &wanted, limits).await;
@@ -65,8 +71,9 @@ impl Driver {
 
     /// By broker, the partitions that have room for records; none, where all of them together have no more. And whether the
     /// leader of each is known.
-    fn wanted(&self) -> (BTreeMap<i32, (BrokerAddress, Wanted)>, bool) {
-        let (mut brokers, mut is_complete) = (BTreeMap::<i32, (BrokerAddress, Wanted)>::new(), true);
+    fn wanted(&self) -> (BTreeMap<i32, (BrokerAddress, WantedPartitions)>, bool) {
+        let (mut brokers, mut is_complete) =
+            (BTreeMap::<i32, (BrokerAddress, WantedPartitions)>::new(), true);
         let waiting: usize = self.cells.values().map(|cell| cell.bytes()).sum();
         if waiting >= self.options.buffer_most_bytes {
             return (brokers, is_complete);
@@ -83,7 +90,8 @@ impl Driver {
                 partition: partition.kafka_number(),
             };
             let place = FetchPlace { offset: from.offset.get(), leader_epoch: leader.epoch, most_bytes };
-            let (_, wanted) = brokers.entry(leader.node).or_insert_with(|| (leader.address, Wanted::new()));
+            let (_, wanted) =
+                brokers.entry(leader.node).or_insert_with(|| (leader.address, WantedPartitions::new()));
             wanted.insert(partition.clone(), (target, place, *from));
         }
         (brokers, is_complete)
@@ -102,7 +110,13 @@ impl Driver {
         now: Moment,
     ) {
         let is_good = match parts {
-            Ok(parts) => parts.into_iter().fold(true, |is_good, part| self.take_part(part) && is_good),
+            Ok(parts) => {
+                let mut is_good = true;
+                for part in parts {
+                    is_good &= self.take_part(part);
+                }
+                is_good
+            }
             Err(error) => {
                 tracing::debug!(%error, "a fetch has no answer");
                 false

@@ -116,7 +116,7 @@ impl Driver {
     pub(super) fn offsets_came(
         &mut self,
         number: RequestNumber,
-        found: Result<FoundOffsets, AnswerFailure>,
+        found: &Result<FoundOffsets, AnswerFailure>,
         now: Moment,
     ) {
         let errors: BTreeSet<_> = found.iter().flatten().filter_map(|(_, word)| word.err()).collect();

@@ -15,9 +15,6 @@ use rdkafka::{ClientConfig, ClientContext, Message as _, TopicPartitionList};
 use super::judge::MemberEvent;
 use crate::scenario::settings::Settings;
 
-/// The session of members, in milliseconds; the shortest that brokers take by default.
-const SESSION_MS: u32 = 6_000;
-
 /// The longest departure.
 const LEAVES: Duration = Duration::from_secs(30);
 
@@ -69,9 +66,13 @@ pub(super) struct GroupMembers {
 }
 
 impl GroupMembers {
-    pub(super) fn new(settings: &Settings, kafka: &str, group: &str, strategy: &'static str) -> Self {
-        // A broker that starts again takes longer than the shortest session.
-        let session_ms = if kafka == settings.kafka { SESSION_MS } else { SESSION_MS * 7 };
+    pub(super) fn new(
+        settings: &Settings,
+        kafka: &str,
+        group: &str,
+        strategy: &'static str,
+        session_ms: u32,
+    ) -> Self {
         Self {
             programs: settings.programs.clone(),
             folder: settings.folder.clone(),

@@ -27,7 +27,7 @@ pub(crate) struct NativeCase {
     pub(super) callbacks_in_order: bool,
     /// True if members had what the rule gives for their subscriptions.
     pub(super) assignment_equal: bool,
-    /// True where a member dies or stands still with records in its hands.
+    /// True where a member has lost partitions, with records in its hands.
     #[serde(skip)]
     pub(super) may_duplicate: bool,
 }
