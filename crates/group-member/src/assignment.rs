@@ -20,7 +20,7 @@ use crate::membership::RequestNumbers;
 use crate::{AnswerFailure, KafkaError, RequestNumber, RetryWait};
 
 /// Errors that pass: the partition is asked for again.
-const PASSING: [i16; 10] = [3, 5, 6, 7, 9, 13, 14, 15, 16, 88];
+const PASSING: [i16; 17] = [3, 5, 6, 7, 9, 13, 14, 15, 16, 56, 74, 75, 76, 78, 88, 100, 103];
 
 /// The answer to a partition for which no offset was committed, or whose offset the log does not have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

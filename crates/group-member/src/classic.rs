@@ -33,8 +33,8 @@ use kafka_assigner_types::name::TopicName;
 use crate::membership::RequestNumbers;
 use crate::subscription::DatedPartitions;
 use crate::{
-    AnswerFailure, JoinedMember, MemberFailure, MemberNotice, Membership, RebalanceCallback, RequestNumber,
-    RetryWait,
+    AnswerFailure, JoinedMember, KafkaError, MemberFailure, MemberNotice, Membership, RebalanceCallback,
+    RequestNumber, RetryWait,
 };
 use closing::Closing;
 pub use options::ClassicOptions;
@@ -112,6 +112,8 @@ pub enum ClassicEvent {
     Beaten(RequestNumber, Result<GroupHeartbeatResponse, AnswerFailure>),
     /// The answer to leaving, or that there is none.
     Left(RequestNumber),
+    /// A commit that was sent for this membership was refused with this error.
+    CommitRefused(Membership, KafkaError),
     /// The application subscribes to these topics from now on.
     Subscribed(BTreeSet<TopicName>),
     /// The leader's plan does not fit the cluster any more.
@@ -255,6 +257,7 @@ impl ClassicMember {
             ClassicEvent::Synced(number, answer) => self.sync_answered(now, number, answer),
             ClassicEvent::Beaten(number, answer) => self.beat_answered(now, number, answer),
             ClassicEvent::Left(number) => self.left(number),
+            ClassicEvent::CommitRefused(asked, error) => self.commit_refused(now, &asked, error),
             ClassicEvent::Subscribed(topics) => self.subscribe(topics),
             ClassicEvent::MetadataChanged => self.wish.ask(),
             ClassicEvent::Polled => (self.times.polled, self.is_stalled) = (now, false),
@@ -297,6 +300,12 @@ impl ClassicMember {
     #[must_use]
     pub fn owned(&self) -> Option<&BTreeSet<TopicPartition>> {
         (!self.is_lost).then_some(&self.owned.partitions)
+    }
+
+    /// True where all that was owned is lost, and the application has not been called for it yet.
+    #[must_use]
+    pub const fn is_lost(&self) -> bool {
+        self.is_lost
     }
 
     /// True where the member asks for nothing any more.

@@ -132,6 +132,18 @@ impl CommitLedger {
         self.flight.is_none() && self.open().next().is_none()
     }
 
+    /// True where everything that is done of these partitions is committed, and no commit of them is under way.
+    #[must_use]
+    pub fn has_settled(&self, partitions: &BTreeSet<TopicPartition>) -> bool {
+        let is_open = |partition| {
+            let offsets = self.partitions.get(partition);
+            offsets.is_some_and(|offsets| offsets.committed != Some(offsets.done))
+        };
+        let flight = self.flight.as_ref();
+        let is_under_way = |partition| flight.is_some_and(|flight| flight.offsets.contains_key(partition));
+        !partitions.iter().any(|partition| is_open(partition) || is_under_way(partition))
+    }
+
     /// The next commit, where one is due and none is under way.
     pub fn serve(&mut self, now: Moment) -> Option<OffsetCommit> {
         if self.flight.is_some() || now < self.not_before {

@@ -224,3 +224,19 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn partitions_settle_each_for_themselves() {
+    let mut ledger = ledger();
+    ledger.own(partition(1), offset(0));
+    ledger.hand_out(&partition(1), offset(9));
+    let (one, both) = ([partition(0)].into(), [partition(0), partition(1)].into());
+    assert!(ledger.has_settled(&both));
+    ledger.done(&partition(0), offset(14)).unwrap();
+    assert!(!ledger.has_settled(&one), "it is to be committed");
+    let commit = ledger.serve(at(0)).unwrap();
+    ledger.done(&partition(1), offset(3)).unwrap();
+    assert!(!ledger.has_settled(&one), "the commit is under way");
+    ledger.answered(commit.number, Ok(&all_with(&commit, KafkaError::NONE)), at(1));
+    assert!(ledger.has_settled(&one) && !ledger.has_settled(&both));
+}

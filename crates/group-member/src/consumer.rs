@@ -26,7 +26,8 @@ use kafka_assigner_types::name::TopicName;
 
 use crate::membership::RequestNumbers;
 use crate::{
-    AnswerFailure, MemberFailure, MemberNotice, Membership, RebalanceCallback, RequestNumber, RetryWait,
+    AnswerFailure, KafkaError, MemberFailure, MemberNotice, Membership, RebalanceCallback, RequestNumber,
+    RetryWait,
 };
 use beat::{BeatFlight, Reported};
 use lookup::NameLookup;
@@ -68,6 +69,8 @@ pub enum ConsumerEvent {
     Coordinator,
     /// The answer to a heartbeat.
     Answered(RequestNumber, Result<ConsumerGroupHeartbeatResponse, AnswerFailure>),
+    /// A commit that was sent for this membership was refused with this error.
+    CommitRefused(Membership, KafkaError),
     /// The names of topics. Those that are not there (yet) are missing.
     Named(BTreeMap<Uuid, TopicName>),
     /// The application subscribes to these topics from now on.
@@ -179,6 +182,7 @@ impl ConsumerMember {
             ConsumerEvent::Tick => {}
             ConsumerEvent::Coordinator => self.has_coordinator = true,
             ConsumerEvent::Answered(number, answer) => self.answered(now, number, answer),
+            ConsumerEvent::CommitRefused(asked, error) => self.commit_refused(now, &asked, error),
             ConsumerEvent::Named(names) => {
                 self.names.extend(names);
                 self.lookup.answered(now);
@@ -260,6 +264,12 @@ impl ConsumerMember {
         let ConsumerState::Member(generation) = self.state else { return None };
         let (member_id, instance) = (self.options.member_id.clone(), self.options.instance.clone());
         Some(Membership { member_id, generation, instance })
+    }
+
+    /// True where all that was owned is lost, and the application has not been called for it yet.
+    #[must_use]
+    pub const fn is_lost(&self) -> bool {
+        self.is_lost
     }
 
     /// True where the member asks for nothing any more.

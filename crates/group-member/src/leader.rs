@@ -1,5 +1,7 @@
 //! The plan of a generation, for the member that leads.
 
+mod own_rules;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
@@ -8,7 +10,7 @@ use kafka_assigner_strategies::kafka::wire::{ConsumerSubscription, TopicPartitio
 use kafka_assigner_strategies::kafka::{
     Group, GroupAssignment, GroupBuilder, GroupMemberSpec, cooperative_sticky, range, roundrobin, sticky,
 };
-use kafka_assigner_strategies::{InvalidProblem, MemberIndex};
+use kafka_assigner_strategies::{Balanced, CopartitionedSticky, InvalidProblem, MemberIndex, Strategy};
 use kafka_assigner_types::id::TopicPartition;
 
 use crate::subscription::assignment_bytes;
@@ -55,6 +57,10 @@ pub enum PlanRule {
     Sticky,
     /// Kafka's `cooperative-sticky`.
     CooperativeSticky,
+    /// The strategy `balanced` of this project.
+    Balanced,
+    /// The strategy `copartitioned-sticky` of this project.
+    CopartitionedSticky,
 }
 
 /// A strategy that has no rule here.
@@ -73,18 +79,32 @@ impl PlanRule {
             "roundrobin" => Ok(Self::RoundRobin),
             "sticky" => Ok(Self::Sticky),
             "cooperative-sticky" => Ok(Self::CooperativeSticky),
+            "balanced" => Ok(Self::Balanced),
+            "copartitioned-sticky" => Ok(Self::CopartitionedSticky),
             other => Err(UnknownRule(other.to_owned())),
         }
     }
 
-    fn assign(self, group: &Group) -> GroupAssignment {
+    /// The function over what a group says of itself, or the strategy over a problem.
+    fn method(self) -> PlanMethod {
         match self {
-            Self::Range => range(group),
-            Self::RoundRobin => roundrobin(group),
-            Self::Sticky => sticky(group),
-            Self::CooperativeSticky => cooperative_sticky(group),
+            Self::Range => PlanMethod::OfKafka(range),
+            Self::RoundRobin => PlanMethod::OfKafka(roundrobin),
+            Self::Sticky => PlanMethod::OfKafka(sticky),
+            Self::CooperativeSticky => PlanMethod::OfKafka(cooperative_sticky),
+            Self::Balanced => PlanMethod::Own(&Balanced),
+            Self::CopartitionedSticky => PlanMethod::Own(&CopartitionedSticky),
         }
     }
+}
+
+/// The way in which a rule plans.
+#[derive(Debug, Clone, Copy)]
+enum PlanMethod {
+    /// As one of Kafka's classes.
+    OfKafka(fn(&Group) -> GroupAssignment),
+    /// As a strategy of this project.
+    Own(&'static dyn Strategy),
 }
 
 /// A plan in the making, and what it was made of: the leader plans again where that changes.
@@ -122,15 +142,29 @@ impl GroupPlan {
         &mut self,
         metadata: BTreeMap<String, TopicFacts>,
     ) -> Result<Vec<(String, Vec<u8>)>, InvalidProblem> {
-        let group = self.group(&metadata)?;
-        let assignment = self.rule.assign(&group);
-        let part = |member: &JoinedMember| {
-            let part = group.member_named(&member.id).map(|index| part_of(&group, &assignment, index));
-            (member.id.clone(), assignment_bytes(&part.unwrap_or_default()))
+        let parts = match self.rule.method() {
+            PlanMethod::OfKafka(assign) => self.as_kafka(assign, &metadata)?,
+            PlanMethod::Own(strategy) => own_rules::parts(strategy, &self.members, &metadata)?,
         };
-        let plan = self.members.iter().map(part).collect();
+        let ids = self.members.iter().map(|member| member.id.clone());
+        let plan = ids.zip(parts.iter().map(assignment_bytes)).collect();
         self.seen = metadata;
         Ok(plan)
+    }
+
+    /// The part of each member, in their order, as one of Kafka's classes gives it.
+    fn as_kafka(
+        &self,
+        assign: fn(&Group) -> GroupAssignment,
+        metadata: &BTreeMap<String, TopicFacts>,
+    ) -> Result<Vec<BTreeSet<TopicPartition>>, InvalidProblem> {
+        let group = self.group(metadata)?;
+        let assignment = assign(&group);
+        let part = |member: &JoinedMember| {
+            let part = group.member_named(&member.id).map(|index| part_of(&group, &assignment, index));
+            part.unwrap_or_default()
+        };
+        Ok(self.members.iter().map(part).collect())
     }
 
     /// True where `metadata` calls for another plan: a topic has come, gone or grown, or a replica is in another rack. A
@@ -186,7 +220,9 @@ impl GroupPlan {
                 let claims = read.sticky_claims();
                 (claims.partitions, claims.generation)
             }
-            PlanRule::CooperativeSticky => (read.owned.clone(), read.cooperative_generation()),
+            PlanRule::CooperativeSticky | PlanRule::Balanced | PlanRule::CopartitionedSticky => {
+                (read.owned.clone(), read.cooperative_generation())
+            }
         }
     }
 }

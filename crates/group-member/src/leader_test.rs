@@ -1,6 +1,6 @@
 //! Plans of a leader, read as its members read them.
 
-use kafka_assigner_strategies::kafka::wire::ConsumerSubscription;
+use kafka_assigner_strategies::kafka::wire::{ConsumerSubscription, StickyUserData};
 
 use super::*;
 use crate::subscription::assigned;
@@ -86,4 +86,54 @@ fn a_broker_that_restarts_changes_no_rack() {
     assert!(!plan.is_outdated(&with(&[&["x"]])));
     assert!(!plan.is_outdated(&with(&[])));
     assert!(plan.is_outdated(&with(&[&["x", "z"]])));
+}
+
+/// A member that gave everything up to join, and remembers what it had in `generation`.
+fn remembering(id: &str, had: &[i32], generation: i32) -> JoinedMember {
+    let had = StickyUserData {
+        partitions: vec![TopicPartitions { topic: "t", partitions: had.to_vec() }],
+        generation: Some(generation),
+    };
+    let had = had.write();
+    let subscription = ConsumerSubscription {
+        version: 3,
+        topics: vec!["t"],
+        user_data: Some(&had),
+        ..ConsumerSubscription::default()
+    };
+    JoinedMember { id: id.to_owned(), instance: None, subscription: subscription.write().into() }
+}
+
+fn planned(rule: PlanRule, members: Vec<JoinedMember>, topics: &[(&str, u32)]) -> String {
+    shown(&GroupPlan::new(rule, members).make(facts(topics)).unwrap())
+}
+
+#[test]
+fn an_own_strategy_moves_as_little_as_it_can_and_waits_for_who_still_owns() {
+    let first = vec![member("a", &["t"], &[("t", &[0, 1, 2, 3])]), member("b", &["t"], &[])];
+    assert_eq!(planned(PlanRule::Balanced, first, &[("t", 4)]), "t0 t1 | ", "b waits for what a gives up");
+    let then = vec![member("a", &["t"], &[("t", &[0, 1])]), member("b", &["t"], &[])];
+    assert_eq!(planned(PlanRule::Balanced, then, &[("t", 4)]), "t0 t1 | t2 t3");
+    let sets = vec![member("a", &["t", "u"], &[]), member("b", &["t", "u"], &[])];
+    assert_eq!(
+        planned(PlanRule::CopartitionedSticky, sets, &[("t", 2), ("u", 2)]),
+        "t0 u0 | t1 u1",
+        "equal numbers on one member"
+    );
+}
+
+#[test]
+fn an_own_strategy_heeds_what_members_remember_and_the_newest_claim() {
+    let had = vec![remembering("a", &[2, 3], 4), remembering("b", &[0, 1], 4)];
+    assert_eq!(planned(PlanRule::Balanced, had, &[("t", 4)]), "t2 t3 | t0 t1");
+    let claimed = vec![remembering("a", &[0, 1, 2, 3], 3), remembering("b", &[0, 1], 4)];
+    assert_eq!(planned(PlanRule::Balanced, claimed, &[("t", 4)]), "t2 t3 | t0 t1");
+    let impossible = vec![remembering("a", &[-1, 7, 7], 3), remembering("b", &[], 4)];
+    assert_eq!(planned(PlanRule::Balanced, impossible, &[("t", 2)]).len(), "t0 | t1".len());
+}
+
+#[test]
+fn what_two_still_own_in_one_generation_neither_keeps() {
+    let both = vec![member("a", &["t"], &[("t", &[0])]), member("b", &["t"], &[("t", &[0])])];
+    assert_eq!(planned(PlanRule::Balanced, both, &[("t", 1)]), " | ");
 }

@@ -17,6 +17,16 @@ pub enum RebalanceCallback {
     Assigned(BTreeSet<TopicPartition>),
 }
 
+impl RebalanceCallback {
+    /// The partitions, whatever happens with them.
+    #[must_use]
+    pub const fn partitions(&self) -> &BTreeSet<TopicPartition> {
+        match self {
+            Self::Revoked(partitions) | Self::Lost(partitions) | Self::Assigned(partitions) => partitions,
+        }
+    }
+}
+
 /// Something that an operator wants on a timeline.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum MemberNotice {

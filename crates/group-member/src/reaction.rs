@@ -31,6 +31,8 @@ impl KafkaError {
     pub const FENCED_INSTANCE: Self = Self(82);
     /// `UNSTABLE_OFFSET_COMMIT`.
     pub const UNSTABLE_OFFSET: Self = Self(88);
+    /// `UNKNOWN_TOPIC_ID`.
+    pub const UNKNOWN_TOPIC_ID: Self = Self(100);
     /// `FENCED_MEMBER_EPOCH`.
     pub const FENCED_EPOCH: Self = Self(110);
     /// `STALE_MEMBER_EPOCH`.
@@ -110,7 +112,7 @@ impl Reaction {
     pub fn to_commit(error: KafkaError) -> Self {
         match error {
             KafkaError::NONE => Self::Done,
-            KafkaError::LOADING | KafkaError::UNKNOWN_TOPIC => Self::Retry,
+            KafkaError::LOADING | KafkaError::UNKNOWN_TOPIC | KafkaError::UNKNOWN_TOPIC_ID => Self::Retry,
             KafkaError::TIMED_OUT => Self::FindCoordinator,
             KafkaError::REBALANCING | KafkaError::STALE_EPOCH => Self::Rejoin,
             KafkaError::ILLEGAL_GENERATION => Self::ForgetGeneration,
@@ -141,7 +143,7 @@ mod tests {
     use super::*;
 
     /// Error; reaction to a join, to a sync, to a heartbeat, to a commit.
-    const TABLE: [(i16, [Reaction; 4]); 18] = [
+    const TABLE: [(i16, [Reaction; 4]); 19] = [
         (0, [Done, Done, Done, Done]),
         (14, [Retry, Retry, Retry, Retry]),
         (15, [FindCoordinator, FindCoordinator, FindCoordinator, FindCoordinator]),
@@ -159,6 +161,7 @@ mod tests {
         (35, [Fail, Fail, Fail, Fail]),
         (29, [Fail, Fail, Fail, Fail]),
         (3, [Fail, Fail, Fail, Retry]),
+        (100, [Fail, Fail, Fail, Retry]),
         (7, [Fail, Fail, Fail, FindCoordinator]),
     ];
 

@@ -41,13 +41,20 @@ pub struct OfferedStrategy {
 }
 
 impl OfferedStrategy {
-    /// A strategy of Kafka's own clients, by its name; `None` where they have none of that name.
+    /// The names of the strategies that there are: Kafka's own, then those of this project.
+    pub const NAMES: [&str; 6] =
+        ["range", "roundrobin", "sticky", "cooperative-sticky", "balanced", "copartitioned-sticky"];
+
+    /// A strategy by its name, with the manner and the notes that its plans rely on; `None` where there is none of that
+    /// name.
     #[must_use]
-    pub fn of_kafka(name: &str) -> Option<Self> {
+    pub fn of_name(name: &str) -> Option<Self> {
         let (manner, notes) = match name {
             "range" | "roundrobin" => (RebalanceManner::Eager, StrategyNotes::Nothing),
             "sticky" => (RebalanceManner::Eager, StrategyNotes::Sticky),
             "cooperative-sticky" => (RebalanceManner::Cooperative, StrategyNotes::Generation),
+            // What a member had last counts where another strategy makes it give everything up before it joins.
+            "balanced" | "copartitioned-sticky" => (RebalanceManner::Cooperative, StrategyNotes::Sticky),
             _ => return None,
         };
         Some(Self { name: name.to_owned(), manner, notes })

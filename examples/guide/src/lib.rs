@@ -2,5 +2,6 @@
 
 pub mod client;
 pub mod fencing;
+pub mod native;
 pub mod routers;
 pub mod strategies;

@@ -16,6 +16,7 @@
 mod chronicle;
 mod killed;
 mod moves;
+mod native;
 mod panics;
 mod recreate;
 mod report;
@@ -40,6 +41,7 @@ pub(crate) use worker::work;
 pub(crate) async fn play(settings: &Settings) -> Result<ExitCode> {
     Ok(match settings.scenario {
         Scenario::Killed => report::conclude(&killed::play(settings).await?, settings.json),
+        Scenario::Native => report::conclude(&native::play(settings).await?, settings.json),
         Scenario::Panics => report::conclude(&panics::play(settings).await?, settings.json),
         Scenario::Recreate => report::conclude(&recreate::play(settings).await?, settings.json),
         Scenario::RestoredStore => report::conclude(&restored_store::play(settings).await?, settings.json),

@@ -10,7 +10,10 @@ use crate::interrupt::Interrupt;
 use crate::{run, servers, tools};
 
 /// The scenarios.
-pub(super) const NAMES: [&str; 5] = ["killed", "panics", "recreate", RESTORED_STORE, "slow-drain"];
+pub(super) const NAMES: [&str; 6] = ["killed", NATIVE, "panics", "recreate", RESTORED_STORE, "slow-drain"];
+
+/// The one without a service.
+const NATIVE: &str = "native";
 
 /// The one that needs etcdutl.
 const RESTORED_STORE: &str = "restored-store";
@@ -18,17 +21,22 @@ const RESTORED_STORE: &str = "restored-store";
 /// The packages whose programs take part: an instance, and the one that plays and is the consumers too.
 const PACKAGES: [&str; 2] = ["kafka-assigner-cli", "kafka-assigner-e2e"];
 
+/// The packages where there is no service.
+const NATIVE_PACKAGES: [&str; 2] = ["kafka-assigner-example-native-consumer", "kafka-assigner-e2e"];
+
 /// A scenario bounds each of its own steps; the longest takes ten minutes.
 const BOUND: Duration = Duration::from_secs(20 * 60);
 
 /// Builds, starts Kafka and plays; each group of servers has an etcd of its own.
 pub(super) fn run(name: &str, json: bool, interrupt: &Interrupt) -> Result<ExitCode> {
-    let programs = run::build(&PACKAGES, run::Profile::Release, interrupt)?;
+    let packages = if name == NATIVE { &NATIVE_PACKAGES } else { &PACKAGES };
+    let programs = run::build(packages, run::Profile::Release, interrupt)?;
     let etcd = tools::Etcd::provide(interrupt)?;
-    let (_tool, kafka) = servers::start_kafka(interrupt)?;
+    let (tool, kafka) = servers::start_kafka(interrupt)?;
     let folder = folder()?;
     let mut command = Command::new(programs.join("kafka-assigner-e2e"));
     command.args(["scenario", name, "--kafka", &kafka.address()]).arg("--etcd").arg(&etcd.binary);
+    command.args(["--kafka-version", &tool.version]).arg("--kafka-jars").arg(&tool.jars);
     command.arg("--programs").arg(&programs).arg("--folder").arg(folder.path());
     if name == RESTORED_STORE {
         command.arg("--etcdutl").arg(tools::Etcdutl::provide(interrupt)?.binary);

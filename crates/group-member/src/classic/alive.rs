@@ -80,6 +80,22 @@ impl ClassicMember {
         }
     }
 
+    /// A commit tells of a membership that is over sooner than the next heartbeat. That it was answered is no sign of
+    /// life: brokers take commits while they wait for the member to join again.
+    pub(super) fn commit_refused(&mut self, now: Moment, asked: &Membership, error: KafkaError) {
+        if self.membership.as_ref() != Some(asked) {
+            return;
+        }
+        match Reaction::to_commit(error) {
+            Reaction::Rejoin if self.state == ClassicState::Stable => self.wish.ask(),
+            Reaction::ForgetGeneration => self.forget_generation(now),
+            Reaction::ForgetMember => self.forget_member(now),
+            Reaction::FindCoordinator => self.lose_coordinator(),
+            Reaction::Fail if error == KafkaError::FENCED_INSTANCE => self.refuse(now, error),
+            _ => {}
+        }
+    }
+
     pub(super) fn session_ends_at(&self) -> Option<Moment> {
         let counts = self.membership.is_some() && !self.is_held_back() && !self.session_is_over;
         counts.then(|| self.times.alive + self.options.session_timeout)

@@ -143,3 +143,25 @@ fn a_sync_that_fails_by_a_rebalance_keeps_what_is_owned() {
     assert_eq!(rig.words()[3..], ["stop 0", "lost 0"]);
     assert_eq!(rig.member.owned(), Some(&BTreeSet::new()));
 }
+
+#[test]
+fn a_refused_commit_tells_of_a_membership_that_is_over_sooner_than_a_heartbeat() {
+    let own = |rig: &Rig| rig.member.commits_as().cloned().unwrap();
+    for (error, expected) in [
+        (22, &["stop 0", "lost 0"][..]),
+        (25, &["stop 0", "lost 0"]),
+        (27, &["join \"m\""]),
+        (16, &["lose coordinator"]),
+        (14, &[]),
+        (12, &[]),
+    ] {
+        let mut rig = Rig::stable("cooperative-sticky", &[0]);
+        let asked = own(&rig);
+        rig.does(ClassicEvent::CommitRefused(asked, KafkaError(error)));
+        assert_eq!(rig.words(), expected, "{error}");
+    }
+    let mut rig = Rig::stable("cooperative-sticky", &[0]);
+    let old = Membership { generation: 0, ..own(&rig) };
+    rig.does(ClassicEvent::CommitRefused(old, KafkaError::UNKNOWN_MEMBER));
+    assert_eq!(rig.words(), [""; 0], "a commit of an older generation says nothing of this one");
+}

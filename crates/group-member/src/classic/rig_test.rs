@@ -19,7 +19,7 @@ pub(super) fn partitions(numbers: &[u32]) -> BTreeSet<TopicPartition> {
 }
 
 pub(super) fn options(strategy: &str) -> ClassicOptions {
-    ClassicOptions::new("g".to_owned(), vec![OfferedStrategy::of_kafka(strategy).unwrap()])
+    ClassicOptions::new("g".to_owned(), vec![OfferedStrategy::of_name(strategy).unwrap()])
 }
 
 /// A member with what it has said since the last look.

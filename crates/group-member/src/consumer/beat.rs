@@ -9,7 +9,7 @@ use kafka_assigner_types::name::TopicName;
 
 use super::owned::PartitionsById;
 use super::{ConsumerCommand, ConsumerMember, ConsumerState};
-use crate::{AnswerFailure, KafkaError, MemberFailure, MemberNotice, Reaction, RequestNumber};
+use crate::{AnswerFailure, KafkaError, MemberFailure, MemberNotice, Membership, Reaction, RequestNumber};
 
 /// An instance id that another member has not given up yet.
 const UNRELEASED_INSTANCE: KafkaError = KafkaError(111);
@@ -165,6 +165,23 @@ impl ConsumerMember {
             }
             Reaction::Fail => self.refuse(error),
             _ => self.again(now),
+        }
+    }
+
+    /// A commit tells of a membership that is over sooner than the next heartbeat. A stale epoch is no reason: the next
+    /// heartbeat brings the newer one.
+    pub(super) fn commit_refused(&mut self, now: Moment, asked: &Membership, error: KafkaError) {
+        if self.commits_as().as_ref() != Some(asked) {
+            return;
+        }
+        match Reaction::to_commit(error) {
+            Reaction::ForgetGeneration | Reaction::ForgetMember => {
+                self.lose(ConsumerState::Joining);
+                self.again(now);
+            }
+            Reaction::FindCoordinator => self.lose_coordinator(),
+            Reaction::Fail if error == KafkaError::FENCED_INSTANCE => self.refuse(error),
+            _ => {}
         }
     }
 

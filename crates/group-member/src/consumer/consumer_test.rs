@@ -221,6 +221,20 @@ fn what_does_not_pass_is_told() {
     assert_eq!(rig.words(), [""; 0]);
 }
 
+#[test]
+fn a_refused_commit_tells_of_a_membership_that_is_over_sooner_than_a_heartbeat() {
+    for (error, expected) in [(25, &["stop 0", "lost 0"][..]), (113, &[]), (16, &["lose coordinator"])] {
+        let mut rig = Rig::stable(&[0]);
+        let asked = rig.member.commits_as().unwrap();
+        rig.does(ConsumerEvent::CommitRefused(asked, KafkaError(error)));
+        assert_eq!(rig.words(), expected, "{error}");
+    }
+    let mut rig = Rig::stable(&[0]);
+    let old = Membership { generation: 0, ..rig.member.commits_as().unwrap() };
+    rig.does(ConsumerEvent::CommitRefused(old, KafkaError::UNKNOWN_MEMBER));
+    assert_eq!(rig.words(), [""; 0]);
+}
+
 #[derive(Debug, Clone)]
 enum Chance {
     Wait(u64),

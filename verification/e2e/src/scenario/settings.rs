@@ -9,6 +9,8 @@ use std::time::Duration;
 pub(crate) enum Scenario {
     /// Consumers are killed
     Killed,
+    /// Members of Kafka groups without a service
+    Native,
     /// A strategy panics in one group
     Panics,
     /// Topics are deleted and created again
@@ -33,6 +35,12 @@ pub(crate) struct Settings {
     /// A Kafka broker that is used by nobody else, as "host:port"
     #[arg(long)]
     pub(crate) kafka: String,
+    /// Its version, for reports
+    #[arg(long, default_value = "")]
+    pub(crate) kafka_version: String,
+    /// The folder with Kafka's jars, where the scenario restarts a broker of its own
+    #[arg(long)]
+    pub(crate) kafka_jars: Option<PathBuf>,
     /// The folder with the programs: an instance, and this one
     #[arg(long)]
     pub(crate) programs: PathBuf,

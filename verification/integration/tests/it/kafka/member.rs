@@ -51,7 +51,7 @@ impl Shell {
     fn new(kafka: &str, group: &str, topic: &str) -> Self {
         let mut options = ClassicOptions::new(
             group.to_owned(),
-            vec![OfferedStrategy::of_kafka("cooperative-sticky").unwrap()],
+            vec![OfferedStrategy::of_name("cooperative-sticky").unwrap()],
         );
         options.heartbeat_interval = Duration::from_millis(500);
         let topics = [TopicName::new(topic).unwrap()].into();

@@ -1,0 +1,149 @@
+//! Commits.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use kafka_assigner_group_member::{
+    AnswerFailure, KafkaError, Membership, OffsetCommit, Reaction, RequestNumber,
+};
+use kafka_assigner_kafka::{BrokerAddress, BrokerLane, BrokerPool};
+use kafka_assigner_types::id::{Offset, TopicPartition};
+use kafka_assigner_types::moment::Moment;
+
+use super::Driver;
+use super::answer::Answer;
+use super::coordinator::PATIENCE;
+use crate::group_member::MemberEvent;
+use crate::offsets::{self, TopicIds};
+
+/// The times of commits.
+#[derive(Debug, Default)]
+pub(super) struct CommitTimes {
+    /// What is done by then is committed, though nobody waits for it.
+    next: Moment,
+    /// The commit under way.
+    flight: Option<CommitUnderWay>,
+}
+
+#[derive(Debug)]
+struct CommitUnderWay {
+    membership: Membership,
+    offsets: BTreeMap<TopicPartition, Offset>,
+}
+
+impl CommitTimes {
+    pub(super) fn next_step(&self) -> Option<Moment> {
+        self.flight.is_none().then_some(self.next)
+    }
+
+    /// Commits are due now.
+    pub(super) fn hurry(&mut self, now: Moment) {
+        self.next = self.next.min(now);
+    }
+
+    /// The commit under way says nothing of a partition that was sought since.
+    pub(super) fn sought(&mut self, partition: &TopicPartition) {
+        if let Some(flight) = &mut self.flight {
+            flight.offsets.remove(partition);
+        }
+    }
+}
+
+impl Driver {
+    /// Takes in what the application is done with, and commits where it is time, somebody waits, or partitions are given up.
+    pub(super) fn serve_commits(&mut self, now: Moment) {
+        self.ledger.speak_as(self.member.commits_as());
+        for (partition, cell) in &self.cells {
+            if let Some(last) = cell.take_done() {
+                // Refused where the partition was sought since: what came before counts no more.
+                let _outdated = self.ledger.done(partition, last);
+            }
+        }
+        let is_due = self.commits.next <= now
+            || self.callback.is_some()
+            || self.cells.values().any(|cell| cell.is_awaited());
+        if !is_due || self.coordinator().is_none() {
+            return;
+        }
+        if let Some(commit) = self.ledger.serve(now) {
+            self.send_commit(commit);
+        } else if self.commits.flight.is_none() {
+            self.commits.next = now + self.options.commit_interval;
+        }
+    }
+
+    fn send_commit(&mut self, commit: OffsetCommit) {
+        let Some(broker) = self.coordinator() else { return };
+        let ids = self.ids_of(commit.offsets.keys());
+        let (pool, group, number) = (Arc::clone(&self.pool), self.options.group.clone(), commit.number);
+        self.commits.flight =
+            Some(CommitUnderWay { membership: commit.membership.clone(), offsets: commit.offsets.clone() });
+        self.tasks.spawn(async move {
+            Answer::Committed(number, send(&pool, &broker, &group, &commit, &ids).await)
+        });
+    }
+
+    /// The ids of the topics of partitions.
+    pub(super) fn ids_of<'a>(&self, partitions: impl IntoIterator<Item = &'a TopicPartition>) -> TopicIds {
+        let topics: BTreeSet<_> = partitions.into_iter().map(|partition| &partition.topic).collect();
+        topics.into_iter().map(|topic| (topic.clone(), self.topology.id_of(topic))).collect()
+    }
+
+    pub(super) fn committed(
+        &mut self,
+        number: RequestNumber,
+        outcomes: Result<BTreeMap<TopicPartition, KafkaError>, AnswerFailure>,
+        now: Moment,
+    ) {
+        let reaction = self.ledger.answered(number, outcomes.as_ref().map_err(|failure| *failure), now);
+        self.commits.next = now + self.options.commit_interval;
+        let Some(flight) = self.commits.flight.take() else { return };
+        match outcomes {
+            Ok(outcomes) => self.take_outcomes(flight, &outcomes),
+            Err(AnswerFailure) => self.finder.lost(now),
+        }
+        if reaction == Reaction::FindCoordinator {
+            self.finder.lost(now);
+        }
+    }
+
+    /// Tells those who wait, and the member where its membership is over.
+    fn take_outcomes(&mut self, flight: CommitUnderWay, outcomes: &BTreeMap<TopicPartition, KafkaError>) {
+        let mut errors = BTreeSet::new();
+        for (partition, offset) in flight.offsets {
+            let Some(error) = outcomes.get(&partition).copied() else { continue };
+            let cell = self.cells.get(&partition);
+            match Reaction::to_commit(error) {
+                Reaction::Done => cell.into_iter().for_each(|cell| cell.committed(offset)),
+                Reaction::Fail => cell.into_iter().for_each(|cell| cell.refuse(offset, error)),
+                _ => {}
+            }
+            errors.insert(error);
+        }
+        errors.remove(&KafkaError::NONE);
+        if errors.contains(&KafkaError::UNKNOWN_TOPIC_ID) {
+            self.metadata.wish();
+        }
+        for error in errors {
+            tracing::warn!(group = self.options.group, error = error.0, "a commit was refused");
+            self.events.push_back(MemberEvent::CommitRefused(flight.membership.clone(), error));
+        }
+    }
+}
+
+async fn send(
+    pool: &BrokerPool,
+    broker: &BrokerAddress,
+    group: &str,
+    commit: &OffsetCommit,
+    ids: &TopicIds,
+) -> Result<BTreeMap<TopicPartition, KafkaError>, AnswerFailure> {
+    let request = |_| offsets::commit(group, &commit.membership, &commit.offsets, ids);
+    // In order with heartbeats, on the one connection of the group.
+    let answer = pool.ask(broker, BrokerLane::Group, request, PATIENCE).await;
+    let (answer, _) = answer.map_err(|error| {
+        tracing::debug!(%error, "a commit has no answer");
+        AnswerFailure
+    })?;
+    Ok(offsets::outcomes(&answer, ids))
+}

@@ -1,0 +1,197 @@
+//! Metadata: when it is asked for, and what follows from it.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use kafka_assigner_group_member::RetryWait;
+use kafka_assigner_kafka::messages::{MetadataRequest, MetadataResponse};
+use kafka_assigner_kafka::{BrokerAddress, BrokerPool, Error};
+use kafka_assigner_types::moment::Moment;
+
+use super::Driver;
+use super::answer::Answer;
+use super::coordinator::ask_any;
+use crate::TopicChoice;
+use crate::group_member::MemberEvent;
+
+/// The least time between two questions, so that errors which metadata does not mend yet don't become a storm; as
+/// Kafka's `retry.backoff.ms`.
+const LEAST_BETWEEN: Duration = Duration::from_millis(100);
+
+/// The times at which metadata is asked for: when it is old, and when somebody wishes for it. Pure.
+///
+/// A wish is fulfilled by an answer whose question came after it.
+#[derive(Debug, Default)]
+pub(super) struct MetadataSchedule {
+    wishes: u64,
+    fulfilled: u64,
+    /// The wishes that the question under way covers.
+    flight: Option<u64>,
+    /// It is old then.
+    old_at: Moment,
+    not_before: Moment,
+    wait: RetryWait,
+    has_come: bool,
+}
+
+impl MetadataSchedule {
+    /// It is wished for at once.
+    pub(super) fn new() -> Self {
+        Self { wishes: 1, ..Self::default() }
+    }
+
+    /// Wishes for newer metadata; the number of the wish.
+    pub(super) const fn wish(&mut self) -> u64 {
+        self.wishes += 1;
+        self.wishes
+    }
+
+    pub(super) const fn has_fulfilled(&self, wish: u64) -> bool {
+        self.fulfilled >= wish
+    }
+
+    pub(super) const fn has_come(&self) -> bool {
+        self.has_come
+    }
+
+    /// True where it is to be asked for now; then it counts as asked.
+    fn serve(&mut self, now: Moment) -> bool {
+        let is_wanted = self.wishes > self.fulfilled || self.old_at <= now;
+        let asks = is_wanted && self.flight.is_none() && self.not_before <= now;
+        if asks {
+            self.flight = Some(self.wishes);
+        }
+        asks
+    }
+
+    fn came(&mut self, now: Moment, age: Duration) {
+        self.fulfilled = self.fulfilled.max(self.flight.take().unwrap_or(0));
+        (self.has_come, self.old_at, self.not_before) = (true, now + age, now + LEAST_BETWEEN);
+        self.wait.succeeded();
+    }
+
+    fn failed(&mut self, now: Moment) {
+        self.flight = None;
+        self.not_before = now + self.wait.failed();
+    }
+
+    pub(super) fn next_step(&self) -> Option<Moment> {
+        let at =
+            if self.wishes > self.fulfilled { self.not_before } else { self.old_at.max(self.not_before) };
+        self.flight.is_none().then_some(at)
+    }
+}
+
+impl Driver {
+    pub(super) fn look_for_metadata(&mut self, now: Moment) {
+        if !self.metadata.serve(now) {
+            return;
+        }
+        let (pool, brokers, names) = (Arc::clone(&self.pool), self.any_brokers(), self.names_of_interest());
+        self.tasks.spawn(async move { Answer::Metadata(look(&pool, &brokers, names).await) });
+    }
+
+    /// The topics that are subscribed to, read, or planned; `None`: all there are.
+    fn names_of_interest(&self) -> Option<BTreeSet<String>> {
+        if let TopicChoice::Matching(_) = self.options.topics {
+            return None;
+        }
+        let mut names: BTreeSet<String> = self.topics.iter().map(|topic| topic.as_str().to_owned()).collect();
+        names.extend(self.cells.keys().map(|partition| partition.topic.as_str().to_owned()));
+        names.extend(self.planned_topics());
+        Some(names)
+    }
+
+    pub(super) fn metadata_came(&mut self, answer: Result<Vec<MetadataResponse>, Error>, now: Moment) {
+        match answer {
+            Ok(answers) => {
+                let of_all = matches!(self.options.topics, TopicChoice::Matching(_));
+                answers.into_iter().for_each(|answer| self.topology.learn(answer, of_all));
+                self.metadata.came(now, self.options.metadata_age);
+                self.forget_brokers();
+                self.subscribe();
+                self.events.push_back(MemberEvent::Named(self.topology.names()));
+                self.compare_plan();
+            }
+            Err(error) => {
+                tracing::warn!(%error, "no broker tells metadata; it is asked for again");
+                self.turn += 1;
+                self.metadata.failed(now);
+            }
+        }
+    }
+
+    /// Closes links to brokers that have left the cluster.
+    fn forget_brokers(&self) {
+        let mut known = self.any_brokers();
+        known.extend(self.coordinator());
+        self.pool.retain(&known);
+    }
+
+    /// Topics that match the pattern are subscribed to.
+    fn subscribe(&mut self) {
+        let TopicChoice::Matching(pattern) = &self.options.topics else { return };
+        let topics = self.topology.matching(|name| pattern.is_match(name));
+        if topics != self.topics {
+            self.topics.clone_from(&topics);
+            self.events.push_back(MemberEvent::Subscribed(topics));
+        }
+    }
+}
+
+/// Asks for the topics, some hundred at a time; none is created.
+async fn look(
+    pool: &BrokerPool,
+    brokers: &[BrokerAddress],
+    names: Option<BTreeSet<String>>,
+) -> Result<Vec<MetadataResponse>, Error> {
+    let Some(names) = names else {
+        let all = |_| MetadataRequest { topics: None, ..MetadataRequest::of_names([]) };
+        return Ok(vec![ask_any(pool, brokers, all).await?]);
+    };
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let mut answers = Vec::new();
+    for part in names.chunks(MetadataRequest::MOST_TOPICS) {
+        answers.push(ask_any(pool, brokers, |_| MetadataRequest::of_names(part.iter().copied())).await?);
+    }
+    Ok(answers)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(millis: u64) -> Moment {
+        Moment(Duration::from_millis(millis))
+    }
+
+    #[test]
+    fn a_wish_is_fulfilled_by_a_question_that_came_after_it() {
+        let (mut schedule, age) = (MetadataSchedule::new(), Duration::from_secs(300));
+        assert!(schedule.serve(at(0)));
+        let wish = schedule.wish();
+        assert!(!schedule.serve(at(1)), "one question is under way");
+        schedule.came(at(10), age);
+        assert!(!schedule.has_fulfilled(wish));
+        assert!(!schedule.serve(at(109)), "not at once");
+        assert!(schedule.serve(at(110)));
+        schedule.came(at(120), age);
+        assert!(schedule.has_fulfilled(wish));
+        assert_eq!(schedule.next_step(), Some(at(300_120)));
+    }
+
+    #[test]
+    fn failures_are_tried_again_less_and_less() {
+        let mut schedule = MetadataSchedule::new();
+        let mut tries = 0;
+        for now in 0..10_000 {
+            if schedule.serve(at(now)) {
+                tries += 1;
+                schedule.failed(at(now));
+            }
+        }
+        assert!((8..20).contains(&tries), "{tries}");
+        assert!(!schedule.has_come());
+    }
+}
