@@ -86,6 +86,7 @@ impl<T: Transport> ServiceCalls<T> {
             poll_progress,
             warming: report.warming,
             busy: report.busy,
+            stopped: Vec::new(),
             stream: Some(stream),
         };
         let transport = self.transport.clone();
