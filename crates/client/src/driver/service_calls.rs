@@ -86,7 +86,7 @@ impl<T: Transport> ServiceCalls<T> {
             poll_progress,
             warming: report.warming,
             busy: report.busy,
-            stopped: Vec::new(),
+            stopped: report.stopped,
             stream: Some(stream),
         };
         let transport = self.transport.clone();
