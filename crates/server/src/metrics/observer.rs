@@ -162,7 +162,9 @@ impl Drop for Observer {
         families.routers.remove(&group);
         families.switching.remove(&group);
         families.unowned.remove(&group);
-        [STANDING, HELD].map(|reason| families.stopped.remove(&because(&self.group, reason)));
+        for reason in [STANDING, HELD] {
+            families.stopped.remove(&because(&self.group, reason));
+        }
         families.oldest_phase.remove(&group);
         families.lag.remove(&group);
         for phase in Phase::ALL {
