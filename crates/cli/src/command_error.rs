@@ -361,6 +361,9 @@ fn hint(reason: Reason) -> Option<&'static str> {
         }
         Reason::ConsumerNotFound => Some("`kafka-assigner consumers GROUP` lists the consumers"),
         Reason::HandoffNotFound => Some("`kafka-assigner handoffs GROUP` lists the moves under way"),
+        Reason::PartitionNotStopped => {
+            Some("`kafka-assigner explain GROUP TOPIC PARTITION` shows how it stands")
+        }
         Reason::GroupInUse => Some("stop its consumers first; `kafka-assigner consumers GROUP` lists them"),
         Reason::KafkaNotConfigured => Some("say how many partitions it has with --partitions"),
         Reason::LostRace | Reason::StoreUnavailable => Some("nothing was lost; try again"),

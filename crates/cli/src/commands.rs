@@ -9,6 +9,7 @@ mod explain;
 mod groups;
 mod handoffs;
 mod plan;
+mod resume;
 mod strategies;
 mod topics;
 mod watch;

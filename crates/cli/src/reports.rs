@@ -18,7 +18,7 @@ mod values;
 
 pub(crate) use assignment::Assignments;
 pub(crate) use consumer::ConsumerList;
-pub(crate) use done::{Aborted, GroupDeleted, GroupSet, TopicDeleted, TopicSet};
+pub(crate) use done::{Aborted, ConsumerEnded, GroupDeleted, GroupSet, Resumed, TopicDeleted, TopicSet};
 pub(crate) use event::EventReport;
 pub(crate) use explanation::Explanation;
 pub(crate) use group::{GroupDescription, Groups};

@@ -150,6 +150,28 @@ impl Claim {
         }
     }
 
+    /// Waits until it is that of a grant above `epoch`.
+    ///
+    /// Cancel safe.
+    ///
+    /// # Errors
+    ///
+    /// [`ClaimEnded`] as soon as it is over for good.
+    #[cfg(feature = "kafka")]
+    pub(crate) async fn above(&self, epoch: Epoch) -> Result<(), ClaimEnded> {
+        loop {
+            // Registered before looking, so that no change can slip in between.
+            let changed = self.session.0.changed.notified();
+            if self.has_ended() {
+                return Err(ClaimEnded);
+            }
+            if self.epoch() > epoch {
+                return Ok(());
+            }
+            changed.await;
+        }
+    }
+
     pub(crate) fn go_on(&self, epoch: Epoch, strict: bool) {
         self.right.epoch.fetch_max(epoch.0, Ordering::SeqCst);
         self.right.strict.store(strict, Ordering::SeqCst);

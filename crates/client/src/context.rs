@@ -13,6 +13,7 @@ use crate::claim::{Claim, ClaimEnded};
 use crate::clock::Clock;
 use crate::gate::{Gate, Permit, Refusal};
 use crate::record_gate::{RecordGate, RecordPermit};
+use crate::skipped_offset::SkippedOffset;
 
 /// The context of a preparation.
 #[derive(Debug, Clone)]
@@ -153,6 +154,7 @@ pub struct OwnedContext {
     pub(crate) start_offset: Option<Offset>,
     pub(crate) topic_id: Option<TopicId>,
     pub(crate) resumed: bool,
+    pub(crate) skipped: SkippedOffset,
     pub(crate) gate: Arc<Gate>,
     pub(crate) records: Arc<RecordGate>,
     pub(crate) edges: Arc<Edges>,
@@ -262,6 +264,13 @@ impl OwnedContext {
     #[must_use]
     pub const fn is_resumed(&self) -> bool {
         self.resumed
+    }
+
+    /// The offset of a record to be passed over: an operator has commanded it after owners stopped before that record. It
+    /// may come while the partition is owned, with a higher [`epoch`](Self::epoch). `None` = none is.
+    #[must_use]
+    pub fn skipped_offset(&self) -> Option<Offset> {
+        self.skipped.get()
     }
 
     /// Tells that the record at `offset` was handled just now. The first and the last one are passed on to the

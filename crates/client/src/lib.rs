@@ -65,6 +65,7 @@ mod record_gate;
 pub mod roles;
 pub mod session;
 pub mod session_io;
+mod skipped_offset;
 mod status;
 pub mod stop;
 mod stopped;

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::record::{Handoff, Phase, Progress};
 use crate::state::{Entry, GroupState, Presence};
+use crate::stops::standing;
 use kafka_assigner_types::id::TopicPartition;
 use kafka_assigner_types::name::MemberName;
 
@@ -24,6 +25,10 @@ pub struct Census {
     pub unowned: u64,
     /// Those whose owner has not confirmed yet that it goes on in another mode.
     pub switching: usize,
+    /// Those whose owner stands before a record, and is not followed by another try yet.
+    pub standing: usize,
+    /// Those that nobody is granted, since two owners stopped before the same record.
+    pub held: usize,
     /// Handoffs by their phase, one for each unit; phases without any are missing.
     pub handoffs: BTreeMap<Phase, usize>,
     /// The routers that hold up a freeze now, each with how many; at most those that are registered.
@@ -40,6 +45,8 @@ pub fn census(state: &GroupState) -> Census {
     }
     let assignments = state.assignments().values().filter_map(Entry::last_good);
     let switching = assignments.filter(|assignment| assignment.switching.is_some()).count();
+    let stops = state.assignments().keys().filter_map(|at| standing(state, at));
+    let (held, standing): (Vec<_>, Vec<_>) = stops.partition(|stop| stop.is_last());
     let (mut handoffs, mut missing_acks) = (BTreeMap::new(), BTreeMap::new());
     for handoff in state.handoffs().keys().filter_map(|at| state.handoff(at)) {
         *handoffs.entry(handoff.phase).or_default() += 1;
@@ -57,6 +64,8 @@ pub fn census(state: &GroupState) -> Census {
         partitions,
         unowned,
         switching,
+        standing: standing.len(),
+        held: held.len(),
         handoffs,
         missing_acks,
     }

@@ -7,8 +7,9 @@ use crate::facts::rest_awaited;
 use crate::leader::busy_member;
 use crate::plan::{Deferral, NoPlan, Plan};
 use crate::reason::{CancelReason, DeferReason, Reason};
-use crate::record::{Handoff, Phase};
+use crate::record::{Handoff, Phase, Stop};
 use crate::state::{Entry, GroupState, Presence};
+use crate::stops::standing;
 use kafka_assigner_types::id::{Epoch, TopicPartition};
 use kafka_assigner_types::name::MemberName;
 
@@ -36,6 +37,13 @@ pub enum Cause {
         epoch: Epoch,
         /// The reason for this owner.
         why: Reason,
+    },
+    /// An owner of it stopped before a record.
+    Stopped {
+        /// The mark.
+        stop: Stop,
+        /// True if it stands now; false = the present owner has its try.
+        stands: bool,
     },
     /// It is on the move, alone or with others.
     Moving {
@@ -167,6 +175,7 @@ pub fn explain(state: &GroupState, at: &TopicPartition, planned: Result<&Plan, &
         causes.push(Cause::NotInGroup);
     }
     causes.push(ownership(state, at));
+    causes.extend(stop(state, at));
     causes.extend(state.handoff_of(at).map(|handoff| movement(state, handoff)));
     causes.extend(avoided(state, at));
     causes.extend(match planned {
@@ -188,6 +197,11 @@ fn ownership(state: &GroupState, at: &TopicPartition) -> Cause {
             why: assignment.why.clone(),
         },
     }
+}
+
+fn stop(state: &GroupState, at: &TopicPartition) -> Option<Cause> {
+    let stop = state.assignment(at)?.stop.clone()?;
+    Some(Cause::Stopped { stop, stands: standing(state, at).is_some() })
 }
 
 fn movement(state: &GroupState, handoff: &Handoff) -> Cause {
@@ -231,6 +245,7 @@ impl fmt::Display for Cause {
             Self::Owned { owner, presence, suspected, epoch, why } => {
                 write!(f, "{owner} owns it at epoch {epoch}{}: {why}.", aside(*presence, *suspected))
             }
+            Self::Stopped { stop, stands } => stop_sentence(f, stop, *stands),
             Self::Moving { from, to, phase, waits_for, partitions, why } => {
                 write!(f, "It moves from {from} to {to}")?;
                 if *partitions > 1 {
@@ -255,6 +270,29 @@ impl fmt::Display for Cause {
             Self::Deferred { to: None, why } => write!(f, "It has to wait: {why}."),
             Self::Stays { strategy } => write!(f, "{strategy} leaves it where it is."),
             Self::NotPlanned { why } => write!(f, "Nothing is planned: {why}."),
+        }
+    }
+}
+
+fn stop_sentence(f: &mut fmt::Formatter<'_>, stop: &Stop, stands: bool) -> fmt::Result {
+    let Stop { offset, reason, consumer, earlier, resumed, .. } = stop;
+    match (earlier, resumed) {
+        (_, Some(_)) => {
+            write!(
+                f,
+                "{consumer} stopped before the record at offset {offset}, and it is being resumed: {reason}."
+            )
+        }
+        (Some(earlier), None) => write!(
+            f,
+            "{earlier} and then {consumer} stopped before the record at offset {offset}, so nobody is granted it until \
+             it is resumed: {reason}."
+        ),
+        (None, None) if stands => {
+            write!(f, "{consumer} stands before the record at offset {offset}: {reason}.")
+        }
+        (None, None) => {
+            write!(f, "Its earlier owner {consumer} stopped before the record at offset {offset}: {reason}.")
         }
     }
 }

@@ -7,6 +7,7 @@ use crate::leader::{LeaderContext, phase_bound};
 use crate::record::{Assignment, Capability, Consumer, Handoff, Phase, Standing, Wish};
 use crate::rules::{Extent, Facts};
 use crate::state::{GroupState, Versioned};
+use crate::stops::held;
 use kafka_assigner_types::id::{Member, TopicPartition};
 use kafka_assigner_types::mode::Mode;
 use kafka_assigner_types::moment::millis;
@@ -27,6 +28,7 @@ pub(crate) fn facts<'a>(
     handoff: &'a Handoff,
     context: LeaderContext<'_>,
 ) -> Facts<'a> {
+    let is_held = held(state, &handoff.unit).is_some();
     Facts {
         handoff,
         restored: !context.memory.history_wait(context.moment).is_zero(),
@@ -44,10 +46,10 @@ pub(crate) fn facts<'a>(
             Phase::Freezing => state.missing_routers(handoff),
             _ => Vec::new(),
         },
-        old_returned: may_gain(state, &handoff.old.name, &handoff.unit, handoff.mode),
+        old_returned: !is_held && may_gain(state, &handoff.old.name, &handoff.unit, handoff.mode),
         new: state.presence(&handoff.new),
         new_suspected: state.suspicion(&handoff.new).is_some(),
-        new_may_have_it: may_have(state, &handoff.new.name, &handoff.unit, handoff.mode),
+        new_may_have_it: !is_held && may_have(state, &handoff.new.name, &handoff.unit, handoff.mode),
         rest_awaited: rest_awaited(state, handoff),
         wish: wish(state, handoff),
         overdue: context.memory.is_overdue(state, handoff, context.moment),

@@ -7,6 +7,7 @@ use crate::draft::{Draft, next_epoch, owner_of};
 use crate::reason::Reason;
 use crate::record::{Assignment, Handoff, Owner, Phase, Taken};
 use crate::state::{GroupState, Presence};
+use crate::stops::held;
 use kafka_assigner_types::id::{Epoch, Member, Offset, TopicPartition};
 use kafka_assigner_types::mode::Mode;
 use kafka_assigner_types::moment::WallMillis;
@@ -29,7 +30,10 @@ impl Grant {
         // Where the topic is gone the grant is of the one that was there: the next one of that name is another.
         let topic_since = state.topic_since(&at.topic).or(before.topic_since);
         let next = next.outliving(outlived_grace_ms(state, at));
-        Assignment { topic_since, start: first_start(state, at), ..next }
+        // Offsets of a topic that was there before mean nothing in this one.
+        let is_same = before.topic_since.zip(topic_since).is_none_or(|(before, now)| before == now);
+        let (stop, skip) = (next.stop.clone().filter(|_| is_same), next.skip.filter(|_| is_same));
+        Assignment { topic_since, start: first_start(state, at), stop, skip, ..next }
     }
 
     /// Writes the grant for a whole unit.
@@ -82,7 +86,7 @@ fn first_start(state: &GroupState, at: &TopicPartition) -> Option<Offset> {
 }
 
 /// The next step once the old owner has stopped: the new one catches up, or is the owner. `None` where the new owner's
-/// session is not there: then nothing follows, and the leader finds another way.
+/// session is not there, or nobody is granted the unit: then nothing follows, and the leader finds another way.
 pub(crate) fn next<'a>(state: &'a GroupState, handoff: &Handoff, wall: WallMillis) -> Option<Draft<'a>> {
     if handoff.catch_up { catching_up(state, handoff) } else { complete(state, handoff, wall) }
 }
@@ -128,11 +132,12 @@ pub(crate) fn new_epoch(state: &GroupState, handoff: &Handoff) -> Epoch {
     reserved.and_then(|epochs| epochs.into_iter().max()).unwrap_or_else(|| next_epoch(state, &handoff.unit))
 }
 
-/// Guarded on the new owner's session, which has to be there.
+/// Guarded on the new owner's session, which has to be there. `None` also where the unit is granted to nobody.
 fn registered<'a>(state: &'a GroupState, handoff: &Handoff) -> Option<Draft<'a>> {
     let registration = state.registration(&handoff.new.name)?;
-    (state.presence(&handoff.new) == Presence::Here)
-        .then(|| Draft::on(state).registered(&handoff.new.name, registration))
+    let may_be_granted =
+        state.presence(&handoff.new) == Presence::Here && held(state, &handoff.unit).is_none();
+    may_be_granted.then(|| Draft::on(state).registered(&handoff.new.name, registration))
 }
 
 /// The rest of a handoff that is complete in `overlap` when its unit is granted to `owner` in the place of its new

@@ -17,8 +17,8 @@
 //!
 //! Start reading at [`record`] (what is stored), then [`state`], then [`rules`] (the handoff protocol as a
 //! table) with [`advance`](mod@advance), then [`plan`](mod@plan), then [`leader`], the machine that calls both,
-//! and [`lint`](mod@lint), which checks what it has decided. [`ack`], [`session`] and [`suspicion`] are what any
-//! instance decides, the rest is the leader's. This crate may use `types` and `strategies`,
+//! and [`lint`](mod@lint), which checks what it has decided. [`ack`], [`session`], [`stops`] and [`suspicion`] are
+//! what any instance decides, the rest is the leader's. This crate may use `types` and `strategies`,
 //! and nothing else of ours.
 
 pub mod ack;
@@ -42,6 +42,7 @@ pub mod route;
 pub mod rules;
 pub mod session;
 pub mod state;
+pub mod stops;
 pub mod suspicion;
 #[cfg(any(test, feature = "testing"))]
 pub mod test_group;

@@ -30,6 +30,7 @@ use crate::leader::{LeaderContext, Takeovers};
 use crate::reason::DeferReason;
 use crate::record::{Consumer, GroupConfig, Handoff, HandoffRecord, HistoryNote, Phase, Standing, encode};
 use crate::state::{Entry, GroupState, Versioned};
+use crate::stops::held;
 use kafka_assigner_types::id::{HandoffIds, TopicPartition};
 use kafka_assigner_types::kv::Revision;
 use kafka_assigner_types::mode::Mode;
@@ -245,6 +246,13 @@ impl<'a> Planner<'a> {
         for unit in &desired.units {
             self.move_rest(unit, desired, ids);
         }
+    }
+
+    /// The reason for which nobody is granted `unit`: two owners stopped before a record of it.
+    fn stopped(&self, unit: &[TopicPartition]) -> Option<DeferReason> {
+        let (at, stop) = held(self.state, unit)?;
+        let (partition, reason) = (at.to_string(), stop.reason.clone());
+        Some(DeferReason::Stopped { partition, offset: stop.offset, reason })
     }
 
     fn defer(&mut self, unit: &[TopicPartition], to: Option<&MemberName>, why: DeferReason) {

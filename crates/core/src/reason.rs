@@ -5,6 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::record::{Extra, Phase};
+use kafka_assigner_types::id::Offset;
 use kafka_assigner_types::mode::Mode;
 use kafka_assigner_types::name::MemberName;
 
@@ -61,6 +62,8 @@ pub enum Reason {
     ReservationLost,
     /// Its topic was gone meanwhile, and is there again.
     TopicReturned,
+    /// Its owner stopped before a record, and an operator has resumed it.
+    Resumed,
     /// The process of its owner seems to be dead: another consumer prepares for the end of the session.
     OwnerSuspected {
         /// The owner.
@@ -92,6 +95,7 @@ impl Reason {
             Self::ModeChanged { .. } => "mode_changed",
             Self::ReservationLost => "reservation_lost",
             Self::TopicReturned => "topic_returned",
+            Self::Resumed => "resumed",
             Self::OwnerSuspected { .. } => "owner_suspected",
             Self::Strategy { .. } => "strategy",
             Self::Other(_) => "other",
@@ -111,6 +115,7 @@ impl fmt::Display for Reason {
             Self::ModeChanged { mode } => write!(f, "its mode became {mode}"),
             Self::ReservationLost => f.write_str("its handoff vanished while it caught up"),
             Self::TopicReturned => f.write_str("its topic was gone and is there again"),
+            Self::Resumed => f.write_str("an operator resumed it"),
             Self::OwnerSuspected { owner } => write!(f, "the process of its owner {owner} seems to be dead"),
             Self::Strategy { strategy, because } => write!(f, "{strategy}: {because}"),
             Self::Other(unknown) => unknown.fmt(f),
@@ -233,6 +238,8 @@ pub enum FenceReason {
     StoreRestored,
     /// Its stream ended, or its heartbeats stopped, and nothing more was heard of it.
     Suspected,
+    /// An operator ended it.
+    EndedByOperator,
     /// A reason that this version does not know, by its word.
     #[serde(untagged)]
     Other(String),
@@ -250,6 +257,7 @@ impl fmt::Display for FenceReason {
             Self::Unattached => "it was renewed and had no stream for too long",
             Self::StoreRestored => "the store was put back to an earlier state",
             Self::Suspected => "nothing was heard of it: its process seemed to be dead",
+            Self::EndedByOperator => "an operator ended it",
             Self::Other(word) => {
                 return write!(f, "{} (a reason of a newer version)", word.replace('_', " "));
             }
@@ -355,11 +363,20 @@ pub enum DeferReason {
         /// How long at most, in milliseconds.
         left_ms: u64,
     },
+    /// Two consumers stopped before the same record of it, and no operator has resumed it.
+    Stopped {
+        /// The partition of the unit, as `topic/number`.
+        partition: String,
+        /// The offset of the record.
+        offset: Offset,
+        /// What the second one said.
+        reason: String,
+    },
 }
 
 impl DeferReason {
     /// Every [`label`](Self::label), in the order of the variants.
-    pub const LABELS: [&'static str; 17] = [
+    pub const LABELS: [&'static str; 18] = [
         "unreadable",
         "nobody_may",
         "moves_in_flight",
@@ -377,6 +394,7 @@ impl DeferReason {
         "many_suspected",
         "owners_die",
         "earlier_group",
+        "stopped",
     ];
 
     /// True if it only waits for other handoffs to end.
@@ -406,6 +424,7 @@ impl DeferReason {
             Self::ManySuspected { .. } => 14,
             Self::OwnersDie { .. } => 15,
             Self::EarlierGroup { .. } => 16,
+            Self::Stopped { .. } => 17,
         }]
     }
 }
@@ -454,6 +473,11 @@ impl fmt::Display for DeferReason {
             Self::OwnersDie { owner } => {
                 write!(f, "its owners die one after the other: the session of {owner} has still to end")
             }
+            Self::Stopped { partition, offset, reason } => write!(
+                f,
+                "two consumers stopped before the record at offset {offset} of {partition}, and nobody has resumed it: \
+                 {reason}"
+            ),
             Self::EarlierGroup { left_ms } => {
                 write!(
                     f,

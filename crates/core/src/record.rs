@@ -11,6 +11,7 @@ mod handoff;
 mod intent;
 mod leader;
 mod router;
+mod stop;
 mod topic;
 
 use bytes::Bytes;
@@ -28,6 +29,7 @@ pub use handoff::{Awaited, FinalOffset, Handoff, HandoffRecord, Phase, Reference
 pub use intent::{Intent, Wish};
 pub use leader::LeaderRecord;
 pub use router::{Router, RouterAck};
+pub use stop::{Resumed, Stop};
 pub use topic::{MAX_PARTITIONS, MAX_SET, Source, Topic};
 
 /// The version that this code writes, and the newest that it reads.

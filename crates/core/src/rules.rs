@@ -67,7 +67,8 @@ pub struct Facts<'a> {
     pub new: Presence,
     /// True if the new owner's process seems to be dead: it is given nothing.
     pub new_suspected: bool,
-    /// True if the new owner may have the unit: active, and subscribed to all of it.
+    /// True if the new owner may have the unit: active, subscribed to all of it, and two owners have not stopped before one
+    /// of its records.
     pub new_may_have_it: bool,
     /// True if the old owner has still to say that no record of the unit is in the works there.
     pub rest_awaited: bool,

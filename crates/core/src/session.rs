@@ -2,6 +2,7 @@
 
 mod registration;
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 pub use registration::Registration;
@@ -12,12 +13,13 @@ use crate::key::Key;
 use crate::reason::FenceReason;
 use crate::record::{Consumer, DeathSign, Rejoin, Standing, decode, encode};
 use crate::state::{Entry, GroupState, Versioned};
+use crate::stops::held;
 use crate::write::Write;
 use crate::{advance, key};
 use kafka_assigner_types::id::{Incarnation, Member, TopicPartition};
 use kafka_assigner_types::kv::{Compare, Lease, LeaseId, Must, Op, Record};
 use kafka_assigner_types::moment::WallMillis;
-use kafka_assigner_types::name::MemberName;
+use kafka_assigner_types::name::{MemberName, TopicName};
 
 /// The request of a Register call.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -177,7 +179,7 @@ pub fn leave(state: &GroupState, member: &Member, leaving: &Leaving, wall: WallM
 /// change while it drains.
 #[must_use]
 pub fn nobody_takes(state: &GroupState, member: &Member) -> bool {
-    let topics = state.owned_topics(member);
+    let topics = moving_topics(state, member);
     let may_take = |at: &TopicPartition| {
         let unit = state.unit_of(at);
         let mode = state.mode_of(&unit);
@@ -185,7 +187,16 @@ pub fn nobody_takes(state: &GroupState, member: &Member) -> bool {
         let mut heard = others.filter(|name| !is_silent(state, name));
         heard.any(|name| may_have(state, name, &unit, mode))
     };
-    !topics.is_empty() && !topics.into_values().any(may_take)
+    state.owns_something(member) && !topics.into_values().any(may_take)
+}
+
+/// One partition of each topic of which `member` owns some that may move: nobody is granted a unit before a record of which
+/// two owners stopped.
+fn moving_topics<'s>(state: &'s GroupState, member: &Member) -> BTreeMap<&'s TopicName, &'s TopicPartition> {
+    let is_held = |at: &&TopicPartition| held(state, std::slice::from_ref(*at)).is_some();
+    let stays: BTreeSet<TopicPartition> =
+        state.owned(member).filter(is_held).flat_map(|at| state.unit_of(at)).collect();
+    state.owned(member).filter(|at| !stays.contains(*at)).map(|at| (&at.topic, at)).collect()
 }
 
 /// The writes that let `member` go, which drains and has nothing left; `None` where that is not so. Its registration goes

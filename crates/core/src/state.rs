@@ -191,9 +191,11 @@ impl GroupState {
 
     fn set_assignment(&mut self, at: &TopicPartition, record: Option<&Record>, touched: &mut Touched) {
         let owner = |state: &Self| Some(state.assignment(at)?.owner.as_ref()?.member());
-        let before = owner(self);
+        let stop = |state: &Self| state.assignment(at)?.stop.clone();
+        let (before, stop_before) = (owner(self), stop(self));
         entry::set(&mut self.assignments, at.clone(), record);
         let after = owner(self);
+        touched.stops |= stop(self) != stop_before;
         if let Some(assignment) = self.assignment(at).filter(|_| after.is_some() && after != before) {
             *touched.moves.entry(assignment.why.label()).or_default() += 1;
         }

@@ -44,6 +44,8 @@ pub enum Role {
         /// The handoff before which it ends the record in the works, and says so; until the handoff is over it begins none
         /// where its records take long. It answers requests all the while.
         resting: Option<HandoffId>,
+        /// The offset of the record that it passes over, as an operator has commanded.
+        skip: Option<Offset>,
     },
     /// It builds its state while another one works.
     Warming {
@@ -165,6 +167,7 @@ fn owned(
         start: assignment.start,
         taking,
         resting,
+        skip: assignment.skip,
     })
 }
 
@@ -198,6 +201,7 @@ fn giving(handoff: &Handoff, at: &TopicPartition) -> Role {
             start: None,
             taking: None,
             resting: None,
+            skip: None,
         };
     }
     Role::Releasing { handoff: handoff.id.clone(), epoch, new_owner: handoff.new.name.clone() }

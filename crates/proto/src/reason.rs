@@ -62,6 +62,10 @@ reasons! {
     GroupInUse = "GROUP_IN_USE", FailedPrecondition;
     /// The handoff is past the point where it can be cancelled.
     HandoffComplete = "HANDOFF_COMPLETE", FailedPrecondition;
+    /// The partition does not stand before a record, so there is nothing to resume.
+    PartitionNotStopped = "PARTITION_NOT_STOPPED", FailedPrecondition;
+    /// The state can't be built of the record before which the partition stands, so that passing it over helps nobody.
+    StateNotBuilt = "STATE_NOT_BUILT", FailedPrecondition;
     /// The group's mode needs a capability that the client does not have.
     CapabilityMissing = "CAPABILITY_MISSING", FailedPrecondition;
     /// The group's mode does not accept sessions that the server renews.

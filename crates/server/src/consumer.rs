@@ -13,6 +13,7 @@ mod renewal;
 pub(crate) mod request;
 mod service;
 mod session;
+mod stops;
 mod stream;
 
 pub use service::ConsumerService;

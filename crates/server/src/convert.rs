@@ -207,7 +207,7 @@ impl WireRoles {
         let topic = at.topic.to_string();
         let partition = wire_partition(at.partition);
         match role {
-            Role::Owner { epoch, run, mode, start, taking, resting } => {
+            Role::Owner { epoch, run, mode, start, taking, resting, skip } => {
                 self.assigned.push(AssignedPartition {
                     topic,
                     partition,
@@ -218,6 +218,7 @@ impl WireRoles {
                     mode: wire_mode(*mode).into(),
                     topic_id,
                     rest_handoff_id: resting.as_ref().map(ToString::to_string).unwrap_or_default(),
+                    skip_offset: skip.map(Offset::get),
                 });
             }
             Role::Warming { handoff, current_owner } => self.warming.push(WarmPartition {
@@ -368,7 +369,7 @@ mod tests {
         let role = |partition| {
             let at = TopicPartition::new(topic.clone(), partition);
             let mode = Mode::Overlap;
-            (at, Role::Owner { epoch, run, mode, start: None, taking: None, resting: None })
+            (at, Role::Owner { epoch, run, mode, start: None, taking: None, resting: None, skip: None })
         };
         ConsumerView { roles: (0..60_000).map(role).collect(), ..ConsumerView::default() }
     }

@@ -2,7 +2,7 @@
 
 use clap::Subcommand;
 
-use super::{assignments, consumers, explain, groups, handoffs, plan, strategies, topics, watch};
+use super::{assignments, consumers, explain, groups, handoffs, plan, resume, strategies, topics, watch};
 use crate::admin::InstanceCall;
 use crate::command_error::CommandError;
 
@@ -21,12 +21,17 @@ pub(crate) enum AdminCommand {
     Topic(TopicCommand),
     /// List the registered consumers of a group
     Consumers(InstanceCall<consumers::ListConsumers>),
+    /// End one consumer of a group
+    #[command(subcommand)]
+    Consumer(ConsumerCommand),
     /// List who owns which partition
     Assignments(InstanceCall<assignments::ListAssignments>),
     /// List the moves under way
     Handoffs(InstanceCall<handoffs::ListHandoffs>),
     /// Ask for the cancellation of a move
     Abort(InstanceCall<handoffs::Abort>),
+    /// Let a partition go on that stands before a record
+    Resume(InstanceCall<resume::Resume>),
     /// Show what the leader would do, now or under other circumstances, and change nothing
     Plan(InstanceCall<plan::ShowPlan>),
     /// Explain why one partition is where it is
@@ -57,6 +62,13 @@ pub(crate) enum TopicCommand {
     Delete(InstanceCall<topics::DeleteTopic>),
 }
 
+/// The commands for one consumer of a group.
+#[derive(Debug, Subcommand)]
+pub(crate) enum ConsumerCommand {
+    /// End its session: it is fenced, and its partitions go to others
+    End(InstanceCall<consumers::EndConsumer>),
+}
+
 impl AdminCommand {
     /// Carries the command out.
     ///
@@ -72,9 +84,11 @@ impl AdminCommand {
             Self::Topic(TopicCommand::Set(call)) => call.run().await,
             Self::Topic(TopicCommand::Delete(call)) => call.run().await,
             Self::Consumers(call) => call.run().await,
+            Self::Consumer(ConsumerCommand::End(call)) => call.run().await,
             Self::Assignments(call) => call.run().await,
             Self::Handoffs(call) => call.run().await,
             Self::Abort(call) => call.run().await,
+            Self::Resume(call) => call.run().await,
             Self::Plan(call) => call.run().await,
             Self::Explain(call) => call.run().await,
             Self::Watch(watch) => watch.run().await,

@@ -20,6 +20,16 @@ pub(super) struct TopicOf {
     pub(super) topic: String,
 }
 
+/// The arguments that name a consumer of a group.
+#[derive(Debug, clap::Args)]
+pub(super) struct ConsumerOf {
+    #[command(flatten)]
+    pub(super) of: GroupArgument,
+    /// The consumer's name
+    #[arg(value_name = "CONSUMER", value_parser = NonEmptyStringValueParser::new())]
+    pub(super) consumer: String,
+}
+
 /// The arguments that name a partition of a group's topic.
 #[derive(Debug, clap::Args)]
 pub(super) struct PartitionOf {

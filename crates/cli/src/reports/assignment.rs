@@ -30,6 +30,31 @@ pub(crate) struct AssignmentEntry {
     switching: bool,
     /// That of the move to the owner; `null` = it was no move, or it is unknown. Events have it at the end of the move.
     gap_ms: Option<u64>,
+    /// `null` = it does not stand.
+    stopped: Option<AssignmentStandstill>,
+}
+
+/// The record before which a partition stands.
+#[derive(Debug, Serialize)]
+struct AssignmentStandstill {
+    offset: i64,
+    reason: String,
+    consumer: String,
+    /// `null` = the owner is the first one that stopped there. With it, nobody is granted the partition until it is resumed.
+    earlier_consumer: Option<String>,
+    since_unix_ms: Option<i64>,
+}
+
+impl From<v1::Standstill> for AssignmentStandstill {
+    fn from(wire: v1::Standstill) -> Self {
+        Self {
+            offset: wire.offset,
+            reason: wire.reason,
+            consumer: wire.consumer,
+            earlier_consumer: some(wire.earlier_consumer),
+            since_unix_ms: known(wire.since_unix_ms),
+        }
+    }
 }
 
 impl From<v1::PartitionAssignment> for AssignmentEntry {
@@ -46,11 +71,29 @@ impl From<v1::PartitionAssignment> for AssignmentEntry {
             mode: (wire.epoch > 0).then(|| super::handoff::mode(mode)),
             switching: wire.switching,
             gap_ms: wire.gap_ms,
+            stopped: wire.stopped.map(AssignmentStandstill::from),
         }
     }
 }
 
 impl AssignmentEntry {
+    /// The offset at which it stands, and what it waits for where that is an operator.
+    fn stopped_cell(&self) -> Cell {
+        let Some(stopped) = &self.stopped else { return "-".into() };
+        let held = if stopped.earlier_consumer.is_some() { ", held" } else { "" };
+        Cell::from(format!("at {}{held}", stopped.offset)).tone(Tone::Bad)
+    }
+
+    fn stopped_words(&self) -> String {
+        let Some(stopped) = &self.stopped else { return String::new() };
+        let held = if stopped.earlier_consumer.is_some() {
+            " and is granted to nobody until it is resumed"
+        } else {
+            ""
+        };
+        format!("; it stands before the record at offset {}{held}: {}", stopped.offset, stopped.reason)
+    }
+
     fn owner_cell(&self) -> Cell {
         self.owner.as_ref().map_or_else(|| Cell::from("none").tone(Tone::Bad), Cell::from)
     }
@@ -72,9 +115,10 @@ impl AssignmentEntry {
         let Self { topic, partition, why, .. } = self;
         let epoch = self.epoch.map_or_else(String::new, |epoch| format!(" at epoch {epoch}"));
         match &self.owner {
-            None => format!("{topic}/{partition} has no owner: {why}"),
+            None => format!("{topic}/{partition} has no owner: {why}{}", self.stopped_words()),
             Some(owner) => {
-                format!("{topic}/{partition} is owned by {owner}{epoch}: {why}{}", self.gap_words())
+                let (gap, stopped) = (self.gap_words(), self.stopped_words());
+                format!("{topic}/{partition} is owned by {owner}{epoch}: {why}{gap}{stopped}")
             }
         }
     }
@@ -82,7 +126,11 @@ impl AssignmentEntry {
 
 impl Report for Assignments {
     fn show(&self, page: &mut TextPage) {
-        let mut table = TextTable::new(["TOPIC", "PARTITION", "OWNER", "EPOCH", "AGE", "WHY"]).wide(&["WHY"]);
+        let mut table = TextTable::new(["TOPIC", "PARTITION", "OWNER", "EPOCH", "AGE", "STOPPED", "WHY"])
+            .wide(match self.assignments.iter().any(|assignment| assignment.stopped.is_some()) {
+                true => &["WHY"],
+                false => &["STOPPED", "WHY"],
+            });
         for assignment in &self.assignments {
             table.row([
                 (&assignment.topic).into(),
@@ -90,6 +138,7 @@ impl Report for Assignments {
                 assignment.owner_cell(),
                 assignment.epoch_cell(),
                 age(assignment.since_unix_ms).into(),
+                assignment.stopped_cell(),
                 (&assignment.why).into(),
             ]);
         }
@@ -112,5 +161,28 @@ mod tests {
         assert_eq!(sentence(Some(0)), "t/0 is owned by b at epoch 2: handed over by a; the move left no gap");
         let gap = "t/0 is owned by b at epoch 2: handed over by a; the move left a gap of 1s 20ms";
         assert_eq!(sentence(Some(1_020)), gap);
+    }
+
+    #[test]
+    fn a_partition_that_stands_says_before_which_record_and_why() {
+        let sentence = |earlier: &str| {
+            let (offset, reason, consumer) = (5, "no amount".into(), "b".into());
+            let stopped = Some(v1::Standstill {
+                offset,
+                reason,
+                consumer,
+                earlier_consumer: earlier.into(),
+                since_unix_ms: 0,
+            });
+            let (topic, owner, why) = ("t".into(), "b".into(), "it had no owner".into());
+            let wire = v1::PartitionAssignment { topic, owner, why, epoch: 2, stopped, ..Default::default() };
+            AssignmentEntry::from(wire).sentence()
+        };
+        let stands = "t/0 is owned by b at epoch 2: it had no owner; it stands before the record at offset 5";
+        assert_eq!(sentence(""), format!("{stands}: no amount"));
+        assert_eq!(
+            sentence("a"),
+            format!("{stands} and is granted to nobody until it is resumed: no amount")
+        );
     }
 }

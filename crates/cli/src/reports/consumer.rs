@@ -27,6 +27,8 @@ pub(crate) struct ConsumerEntry {
     owned: u32,
     warming: u32,
     releasing: u32,
+    /// Those of the owned ones that stand before a record.
+    stopped: u32,
     session_timeout_ms: u64,
     /// `client` or `server`.
     renewal: &'static str,
@@ -74,6 +76,7 @@ impl From<v1::Consumer> for ConsumerEntry {
             owned: wire.owned,
             warming: wire.warming,
             releasing: wire.releasing,
+            stopped: wire.stopped,
             session_timeout_ms: wire.session_timeout_ms,
             renewal,
             since_unix_ms: known(wire.since_unix_ms),
@@ -118,6 +121,11 @@ impl ConsumerEntry {
         if self.topics.is_empty() { "all".to_owned() } else { self.topics.join(",") }
     }
 
+    fn stopped_cell(&self) -> Cell {
+        let count = Cell::from(self.stopped);
+        if self.stopped == 0 { count } else { count.tone(Tone::Bad) }
+    }
+
     /// The sign that it is dead, and for how long that has been seen.
     fn suspected_cell(&self) -> Cell {
         let words = |mark: &ConsumerSuspicion| format!("{} {}", mark.sign, age(mark.since_unix_ms));
@@ -130,9 +138,20 @@ impl ConsumerEntry {
         let because = self.ending_because.as_ref().map_or_else(String::new, |why| format!(": {why}"));
         let sign = |mark: &ConsumerSuspicion| format!(", suspected to be dead ({})", mark.sign);
         let suspected = self.suspected.as_ref().map_or_else(String::new, sign);
+        let stopped = if self.stopped == 0 { String::new() } else { format!(" ({} stopped)", self.stopped) };
         format!(
-            "consumer {name} {state}, owns {owned}, warms {warming}, releases {releasing}{suspected}{because}"
+            "consumer {name} {state}, owns {owned}{stopped}, warms {warming}, releases {releasing}{suspected}{because}"
         )
+    }
+}
+
+impl ConsumerList {
+    fn has_stopped(&self) -> bool {
+        self.consumers.iter().any(|consumer| consumer.stopped > 0)
+    }
+
+    fn has_suspected(&self) -> bool {
+        self.consumers.iter().any(|consumer| consumer.suspected.is_some())
     }
 }
 
@@ -144,6 +163,7 @@ impl Report for ConsumerList {
             "OWNED",
             "WARMING",
             "RELEASING",
+            "STOPPED",
             "SUSPECTED",
             "TOPICS",
             "SESSION",
@@ -152,9 +172,11 @@ impl Report for ConsumerList {
             "RACK",
             "CAPACITY",
         ])
-        .wide(match self.consumers.iter().any(|consumer| consumer.suspected.is_some()) {
-            true => &["TOPICS", "CLIENT", "RACK", "CAPACITY"],
-            false => &["SUSPECTED", "TOPICS", "CLIENT", "RACK", "CAPACITY"],
+        .wide(match (self.has_stopped(), self.has_suspected()) {
+            (true, true) => &["TOPICS", "CLIENT", "RACK", "CAPACITY"],
+            (true, false) => &["SUSPECTED", "TOPICS", "CLIENT", "RACK", "CAPACITY"],
+            (false, true) => &["STOPPED", "TOPICS", "CLIENT", "RACK", "CAPACITY"],
+            (false, false) => &["STOPPED", "SUSPECTED", "TOPICS", "CLIENT", "RACK", "CAPACITY"],
         });
         for consumer in &self.consumers {
             table.row([
@@ -163,6 +185,7 @@ impl Report for ConsumerList {
                 consumer.owned.into(),
                 consumer.warming.into(),
                 consumer.releasing.into(),
+                consumer.stopped_cell(),
                 consumer.suspected_cell(),
                 consumer.topics_text().into(),
                 span(consumer.session_timeout_ms).into(),

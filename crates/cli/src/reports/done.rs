@@ -97,6 +97,51 @@ impl Report for Aborted {
     }
 }
 
+/// A partition goes on.
+#[derive(Debug, Serialize)]
+pub(crate) struct Resumed {
+    /// The group.
+    pub(crate) group: String,
+    /// The topic.
+    pub(crate) topic: String,
+    /// The partition.
+    pub(crate) partition: i32,
+    /// True = the record is passed over; false = it is tried again.
+    pub(crate) skip: bool,
+    /// The offset of the record before which it stood.
+    pub(crate) offset: i64,
+}
+
+impl Report for Resumed {
+    fn show(&self, page: &mut TextPage) {
+        let Self { group, topic, partition, skip, offset } = self;
+        let what = if *skip { "is passed over" } else { "is tried again" };
+        page.line(format!("{topic}/{partition} goes on: the record at offset {offset} {what}"));
+        page.line(format!("`kafka-assigner explain {group} {topic} {partition}` shows what becomes of it"));
+    }
+}
+
+/// A consumer's session ends.
+#[derive(Debug, Serialize)]
+pub(crate) struct ConsumerEnded {
+    /// The group.
+    pub(crate) group: String,
+    /// The consumer.
+    pub(crate) consumer: String,
+    /// The session that ends.
+    pub(crate) incarnation: String,
+}
+
+impl Report for ConsumerEnded {
+    fn show(&self, page: &mut TextPage) {
+        let Self { group, consumer, incarnation } = self;
+        page.line(format!("session {incarnation} of consumer {consumer} ends; its partitions go to others"));
+        page.line(format!(
+            "a client that lives begins a new one: `kafka-assigner consumers {group}` shows it"
+        ));
+    }
+}
+
 const fn created(created: bool) -> &'static str {
     if created { "created" } else { "changed" }
 }

@@ -29,7 +29,7 @@ enum GroupChange {
     Consumer(ConsumerEntry),
     /// The consumer of that name went.
     ConsumerGone(String),
-    /// A partition has another owner or epoch.
+    /// A partition has another owner or epoch, stands before a record, or stands no more.
     Assignment(AssignmentEntry),
     /// A move began or went on.
     Handoff(HandoffEntry),

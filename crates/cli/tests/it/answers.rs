@@ -176,6 +176,30 @@ impl Admin for Script {
         answer(AbortHandoffResponse { handoff_id: handoff.handoff_id.clone() })
     }
 
+    async fn resume_partition(
+        &self,
+        request: Request<ResumePartitionRequest>,
+    ) -> Answer<ResumePartitionResponse> {
+        let ResumePartitionRequest { topic, partition, .. } = request.into_inner();
+        let stopped = self.partition(&topic, partition)?.stopped.clone();
+        let none = || {
+            let why = "it does not stand before a record";
+            let message = format!("partition {topic}/{partition} can't be resumed: {why}");
+            status(Reason::PartitionNotStopped, message)
+        };
+        answer(ResumePartitionResponse { stopped: Some(stopped.ok_or_else(none)?) })
+    }
+
+    async fn end_consumer(&self, request: Request<EndConsumerRequest>) -> Answer<EndConsumerResponse> {
+        let EndConsumerRequest { group, consumer, .. } = request.into_inner();
+        let none = || {
+            let message = format!("no consumer {consumer} is registered in group {group}");
+            status(Reason::ConsumerNotFound, message)
+        };
+        let found = self.consumers.iter().find(|it| it.name == consumer).ok_or_else(none)?;
+        answer(EndConsumerResponse { incarnation: found.incarnation.clone() })
+    }
+
     async fn watch(&self, request: Request<WatchRequest>) -> Answer<Events> {
         self.group(&request.get_ref().group)?;
         let events: Vec<_> = self.events.iter().cloned().map(Ok).collect();

@@ -6,8 +6,8 @@ use std::time::{Duration, UNIX_EPOCH};
 use kafka_assigner_proto::v1::watch_event::Event;
 use kafka_assigner_proto::v1::{
     Consumer, ConsumerLoad, ConsumerState, GroupConfig, GroupSummary, Handoff, HandoffEnded, Leader, Mode,
-    PartitionAssignment, Phase, PlannedDeferral, PlannedMove, PlannedStep, Renewal, Topic, TopicSource,
-    WarmProgress, WatchEvent,
+    PartitionAssignment, Phase, PlannedDeferral, PlannedMove, PlannedStep, Renewal, Standstill, Topic,
+    TopicSource, WarmProgress, WatchEvent,
 };
 
 /// Since when everything is as it is: so long ago that a test run does not change the age, which is told in days.
@@ -120,7 +120,7 @@ fn consumers() -> Vec<Consumer> {
         ..Consumer::default()
     };
     vec![
-        consumer("cache-a", ConsumerState::Active, 2, 0),
+        Consumer { stopped: 1, ..consumer("cache-a", ConsumerState::Active, 2, 0) },
         consumer("cache-b", ConsumerState::Draining, 2, 0),
         consumer("cache-c", ConsumerState::Active, 0, 1),
     ]
@@ -145,10 +145,20 @@ fn assignments() -> Vec<PartitionAssignment> {
     vec![
         owned(0, "cache-a", 1),
         owned(1, "cache-b", 1),
-        owned(2, "cache-a", 3),
+        PartitionAssignment { stopped: Some(standstill()), ..owned(2, "cache-a", 3) },
         owned(3, "cache-b", 1),
         unowned,
     ]
+}
+
+fn standstill() -> Standstill {
+    Standstill {
+        offset: 1_842,
+        reason: "the amount is no number".into(),
+        consumer: "cache-a".into(),
+        earlier_consumer: "cache-b".into(),
+        since_unix_ms: *SINCE,
+    }
 }
 
 fn handoff() -> Handoff {

@@ -16,6 +16,7 @@ use crate::context::{Alarm, Edges, OwnedContext, ReservedContext, WarmContext, W
 use crate::gate::Gate;
 use crate::record_gate::RecordGate;
 use crate::roles::{Call, CallResult, Provenance};
+use crate::skipped_offset::SkippedOffset;
 
 /// The partitions that are held.
 #[derive(Debug)]
@@ -36,6 +37,8 @@ struct PartitionContexts {
     records: Arc<RecordGate>,
     /// The id of the topic for which its calls are made; `None` = not known.
     topic_id: Option<TopicId>,
+    /// The record that is passed over, for all grants.
+    skipped: SkippedOffset,
     /// The running preparation's.
     warm: Option<WarmContext>,
     reserved: Option<ReservedContext>,
@@ -61,6 +64,11 @@ impl HeldPartitions {
     /// The contexts of `partition` that follow are for a topic with this id.
     pub(super) fn name_topic(&mut self, partition: &TopicPartition, topic_id: Option<TopicId>) {
         self.contexts(partition).topic_id = topic_id;
+    }
+
+    /// The record at `offset` is to be passed over from now on.
+    pub(super) fn skip(&mut self, partition: &TopicPartition, offset: Option<Offset>) {
+        self.contexts(partition).skipped.set(offset);
     }
 
     /// The context of a preparation.
@@ -122,6 +130,7 @@ impl HeldPartitions {
             start_offset,
             topic_id: held.topic_id,
             resumed,
+            skipped: held.skipped.clone(),
             gate: held.gate.clone(),
             records: held.records.clone(),
             edges,
@@ -284,6 +293,7 @@ impl PartitionContexts {
             gate,
             records,
             topic_id: None,
+            skipped: SkippedOffset::default(),
             warm: None,
             reserved: None,
             owned: None,

@@ -130,7 +130,9 @@ impl<T: Transport, H: PartitionHandler> Driver<T, H> {
             self.session.next_wake(),
             self.roles.next_wake(),
             self.acks.next_wake(),
-            self.reports.next_wake(now, || HeartbeatReport::has_any(&self.roles, &self.held)),
+            self.reports.next_wake(now, || {
+                !self.calls.stopped().is_empty() || HeartbeatReport::has_any(&self.roles, &self.held)
+            }),
             self.lapses_at,
             self.stopping.deadline(),
         ];
@@ -260,7 +262,11 @@ impl<T: Transport, H: PartitionHandler> Driver<T, H> {
     }
 
     fn report(&self) -> HeartbeatReport {
-        HeartbeatReport::of(&self.roles, &self.held)
+        let report = HeartbeatReport::of(&self.roles, &self.held, self.calls.stopped());
+        match self.roles.is_leaving() {
+            true => self.reports.standing_as_before(report),
+            false => report,
+        }
     }
 
     fn set_claim(&mut self, term: Option<ClaimTerm>) {
@@ -295,11 +301,14 @@ impl<T: Transport, H: PartitionHandler> Driver<T, H> {
                 RoleAction::Call(partition, call) => {
                     info!(group = &*self.group, %partition, ?call, "calling the handler");
                     let topic_id = self.roles.topic_id(&partition);
+                    self.held.skip(&partition, self.roles.skipped(&partition));
                     self.calls.start(&mut self.held, (partition, topic_id), call);
                 }
                 RoleAction::Cancel(partition) => self.held.cancel(&partition),
                 RoleAction::Recall(partition) => self.held.recall(&partition),
                 RoleAction::RaiseEpoch { partition, epoch, strict } => {
+                    // Before the epoch, by which whoever stands before the record notices it.
+                    self.held.skip(&partition, self.roles.skipped(&partition));
                     self.held.raise_epoch(&partition, epoch, strict);
                 }
                 RoleAction::Rest(partition) => self.held.rest(&partition),
@@ -403,7 +412,8 @@ impl<T: Transport, H: PartitionHandler> Driver<T, H> {
     fn show(&self) {
         let partitions = self.roles.counts();
         let is_open = self.session.incarnation().is_some();
-        let stopped = self.calls.stopped();
+        let mut stopped = self.calls.stopped();
+        stopped.retain(|stopped| self.roles.is_owner(&stopped.partition));
         self.status.send_if_modified(|status| {
             let changed = status.partitions != partitions
                 || status.stopped != stopped

@@ -2,12 +2,13 @@
 
 use std::time::Duration;
 
-use kafka_assigner_proto::v1::{BusyPartition, WarmProgress};
+use kafka_assigner_proto::v1::{self, BusyPartition, WarmProgress};
 use kafka_assigner_types::id::{HandoffId, TopicPartition};
 use kafka_assigner_types::moment::Moment;
 
 use super::contexts::HeldPartitions;
 use crate::roles::Roles;
+use crate::status::StoppedPartition;
 
 /// The shortest time between two heartbeats for a report's sake. A report extends a deadline of at least 1 s; between
 /// two heartbeats that the claim needs there may be ten minutes.
@@ -24,22 +25,46 @@ pub(super) struct HeartbeatReport {
     pub(super) warming: Vec<WarmProgress>,
     /// The partitions with a record in the works for which a handoff waits.
     pub(super) busy: Vec<BusyPartition>,
+    /// The partitions that stand.
+    pub(super) stopped: Vec<v1::StoppedPartition>,
 }
+
+/// The most partitions that stand of which one heartbeat tells; no more are heeded.
+const MOST_STOPPED: usize = 500;
+
+/// The longest reason that is told, in bytes: with the most partitions it leaves more than half of a request, which has at
+/// most 1 MiB.
+const MOST_REASON: usize = 500;
 
 impl HeartbeatReport {
     /// The report of what is going on now.
-    pub(super) fn of(roles: &Roles, held: &HeldPartitions) -> Self {
+    pub(super) fn of(roles: &Roles, held: &HeldPartitions, stopped: Vec<StoppedPartition>) -> Self {
         let busy = roles.busy().chain(ending_records(roles, held)).map(|(at, handoff)| BusyPartition {
             topic: at.topic.to_string(),
             partition: at.kafka_number(),
             handoff_id: handoff.to_string(),
         });
-        Self { warming: held.warming(), busy: busy.collect() }
+        // One that drains is told of until it is released: it does not go on.
+        let stopped = stopped.into_iter().filter(|stopped| roles.is_owner_or_drains(&stopped.partition));
+        let stopped = stopped.take(MOST_STOPPED).map(wire_stopped);
+        Self { warming: held.warming(), busy: busy.collect(), stopped: stopped.collect() }
     }
 
     /// True if there is something to tell, without the cost of a report.
     pub(super) fn has_any(roles: &Roles, held: &HeldPartitions) -> bool {
         held.is_warming() || roles.busy().chain(ending_records(roles, held)).next().is_some()
+    }
+}
+
+fn wire_stopped(stopped: StoppedPartition) -> v1::StoppedPartition {
+    let StoppedPartition { partition, epoch, offset, mut reason } = stopped;
+    reason.truncate(reason.floor_char_boundary(MOST_REASON));
+    v1::StoppedPartition {
+        topic: partition.topic.to_string(),
+        partition: partition.kafka_number(),
+        offset: offset.get(),
+        reason,
+        epoch: epoch.0,
     }
 }
 
@@ -68,6 +93,11 @@ impl Reports {
         *self = Self { sent: report.clone(), at: now };
     }
 
+    /// The report of a member that gives everything up: what stood before does not go on, though nothing holds it any more.
+    pub(super) fn standing_as_before(&self, report: HeartbeatReport) -> HeartbeatReport {
+        HeartbeatReport { stopped: self.sent.stopped.clone(), ..report }
+    }
+
     /// True if there is news, and the last report was not sent just now.
     pub(super) fn is_due(&self, now: Moment, report: impl FnOnce() -> HeartbeatReport) -> bool {
         let is_stale = !self.sent.busy.is_empty() && now >= self.at + AGAIN;
@@ -87,6 +117,8 @@ impl Reports {
 
 #[cfg(test)]
 mod tests {
+    use kafka_assigner_types::id::{Epoch, Offset};
+
     use super::*;
 
     fn at(ms: u64) -> Moment {
@@ -94,7 +126,10 @@ mod tests {
     }
 
     fn done(done: u64) -> HeartbeatReport {
-        HeartbeatReport { warming: vec![WarmProgress { done, ..WarmProgress::default() }], busy: Vec::new() }
+        HeartbeatReport {
+            warming: vec![WarmProgress { done, ..WarmProgress::default() }],
+            ..HeartbeatReport::default()
+        }
     }
 
     #[test]
@@ -111,10 +146,32 @@ mod tests {
     #[test]
     fn busy_partitions_are_reported_again() {
         let mut reports = Reports::since(at(0));
-        let busy = || HeartbeatReport { warming: Vec::new(), busy: vec![BusyPartition::default()] };
+        let busy = || HeartbeatReport { busy: vec![BusyPartition::default()], ..HeartbeatReport::default() };
         reports.sent(at(0), &busy());
         assert!(!reports.is_due(at(4_999), busy));
         assert!(reports.is_due(at(5_000), busy));
+    }
+
+    #[test]
+    fn who_leaves_says_of_nothing_that_it_goes_on() {
+        let mut reports = Reports::since(at(0));
+        let stopped = vec![v1::StoppedPartition { offset: 5, ..v1::StoppedPartition::default() }];
+        let stands = HeartbeatReport { stopped, ..HeartbeatReport::default() };
+        reports.sent(at(0), &stands);
+        assert_eq!(reports.standing_as_before(HeartbeatReport::default()), stands);
+        assert_eq!(
+            reports.standing_as_before(done(1)),
+            HeartbeatReport { stopped: stands.stopped, ..done(1) }
+        );
+    }
+
+    #[test]
+    fn a_reason_is_cut_between_two_characters() {
+        let reason = format!("{}é", "x".repeat(MOST_REASON - 1));
+        let at = TopicPartition::new("t".parse().unwrap(), 3);
+        let stopped = StoppedPartition { partition: at, epoch: Epoch(7), offset: Offset::ZERO, reason };
+        let told = wire_stopped(stopped);
+        assert_eq!((told.partition, told.epoch, told.reason.len()), (3, 7, MOST_REASON - 1));
     }
 
     #[test]

@@ -86,6 +86,7 @@ impl<T: Transport> ServiceCalls<T> {
             poll_progress,
             warming: report.warming,
             busy: report.busy,
+            stopped: report.stopped,
             stream: Some(stream),
         };
         let transport = self.transport.clone();

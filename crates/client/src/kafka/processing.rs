@@ -21,6 +21,7 @@ use super::reader::PartitionReader;
 use super::runner_parts::RunnerParts;
 use super::state_reads::StateRead;
 use crate::context::OwnedContext;
+use failing::Standstill;
 
 /// The most records of a partition that are handled before another partition gets its turn.
 const BATCH: usize = 64;
@@ -78,10 +79,7 @@ pub(super) struct Processing<H: RecordHandler> {
     since_snapshot: u64,
     /// So many records come one by one, since one of them failed as part of a batch.
     singles: usize,
-    /// True until it is known that the partition did not stand before its first record.
-    may_stand: bool,
-    /// True if the partition stands.
-    stands: bool,
+    standing: Standstill,
     /// True if a record was handled after the word to stop.
     overlapped: bool,
 }
@@ -117,14 +115,14 @@ impl<H: RecordHandler> Processing<H> {
             retry_at: None,
             since_snapshot: 0,
             singles: 0,
-            may_stand: true,
-            stands: false,
+            standing: Standstill::default(),
             overlapped: false,
         }
     }
 
     /// Processes until it is told to stop, the claim has ended, or the log was reset.
     pub(super) async fn run(mut self, mut partition: Partition<H::State>) -> Partition<H::State> {
+        self.parts.watch.end_stop_of_other_grant(self.owned.partition(), self.owned.epoch());
         let mut reads = self.parts.watch.readers.open(self.owned.partition(), self.owned.claim().clone());
         if partition.failures.has_any() {
             self.singles = H::BATCH;
@@ -154,7 +152,7 @@ impl<H: RecordHandler> Processing<H> {
     async fn overlap(&mut self, partition: &mut Partition<H::State>) {
         let claim = self.owned.claim();
         // In the stricter modes the new owner waits for this one.
-        if self.overlapped || self.stands || claim.is_strict() || !claim.is_valid() {
+        if self.overlapped || self.standing.is_now() || claim.is_strict() || !claim.is_valid() {
             return;
         }
         match self.next_comes(&mut partition.reader).await {
@@ -188,9 +186,9 @@ impl<H: RecordHandler> Processing<H> {
 
     /// Waits until there is a record and the right to handle it.
     async fn record_and_claim(&mut self, reader: &mut PartitionReader) -> Result<(), ProcessingEnded> {
-        if self.stands {
-            self.context.ended().await;
-            return Err(ProcessingEnded);
+        if let Some(epoch) = self.standing.under {
+            self.owned.claim().above(epoch).await.map_err(|_| ProcessingEnded)?;
+            self.try_again();
         }
         if let Some(at) = self.retry_at {
             sleep_until(at).await;
@@ -290,13 +288,14 @@ impl<H: RecordHandler> Processing<H> {
     }
 
     fn may_go_on(&self) -> bool {
-        let waits = self.stands || self.retry_at.is_some_and(|at| at > Instant::now());
+        let waits = self.standing.is_now() || self.retry_at.is_some_and(|at| at > Instant::now());
         !waits && !self.stop.is_cancelled() && self.context.may_act()
     }
 
     /// Handles what is ahead: a record, or a batch where the handler takes some.
     async fn next(&mut self, partition: &mut Partition<H::State>) -> bool {
-        if H::BATCH <= 1 || self.singles > 0 || partition.reader.next() < self.start {
+        let next = partition.reader.next();
+        if H::BATCH <= 1 || self.singles > 0 || next < self.start || self.skips_behind(next) {
             self.singles = self.singles.saturating_sub(1);
             return self.one(partition).await;
         }
@@ -312,6 +311,9 @@ impl<H: RecordHandler> Processing<H> {
         // Dropped when the record has ended, or failed.
         let Some(_in_works) = self.owned.records.begin() else { return false };
         let Some(record) = partition.take() else { return false };
+        if self.is_skipped(offset) {
+            return self.skip(partition, &record).await;
+        }
         self.busy.begin();
         match self.handle(partition, &record).await {
             Ok(()) => {
@@ -388,6 +390,7 @@ impl<H: RecordHandler> Processing<H> {
             self.position.advance(offset.next());
             self.since_snapshot += 1;
             self.is_live();
+            self.went_on();
         }
     }
 }

@@ -331,7 +331,6 @@ impl<H: RecordHandler> PartitionHandler for KafkaRunner<H> {
         self.put(at, PartitionSlot::Still(partition));
         self.parts.commits.forget(at);
         self.parts.watch.readers.close(at);
-        self.parts.watch.end_stop(at);
         Ok(Some(next))
     }
 
@@ -344,7 +343,6 @@ impl<H: RecordHandler> PartitionHandler for KafkaRunner<H> {
 
     async fn lost(&self, context: &OwnedContext) {
         self.drop_partition(context.partition(), Closing::Lost).await;
-        self.parts.watch.suspend_stop(context.partition());
         // The next step may tell others that this member has stopped.
         self.parts.client.commit_landed().await;
     }

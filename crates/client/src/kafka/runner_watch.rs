@@ -27,16 +27,11 @@ pub struct RecordCounts {
 /// Shared by a runner, its tasks and its handles.
 pub(super) struct RunnerWatch<S> {
     failures: Mutex<BTreeMap<TopicPartition, RecordFailures>>,
-    stopped: Mutex<BTreeMap<TopicPartition, StopEntry>>,
+    /// Those that stand, or will again once their state is built anew.
+    stopped: Mutex<BTreeMap<TopicPartition, StoppedPartition>>,
     fatal: OnceLock<String>,
     counts: [AtomicU64; 4],
     pub(super) readers: StateReaders<S>,
-}
-
-/// A partition that stands, or stood before its state was spoiled.
-struct StopEntry {
-    stopped: StoppedPartition,
-    stands: bool,
 }
 
 /// The counters, in the order of their fields.
@@ -60,7 +55,7 @@ impl<S> RunnerWatch<S> {
         self.failures.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn stops(&self) -> MutexGuard<'_, BTreeMap<TopicPartition, StopEntry>> {
+    fn stops(&self) -> MutexGuard<'_, BTreeMap<TopicPartition, StoppedPartition>> {
         self.stopped.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -90,7 +85,7 @@ impl<S> RunnerWatch<S> {
 
     /// The partition stands.
     pub(super) fn stop(&self, stopped: StoppedPartition) {
-        self.stops().insert(stopped.partition.clone(), StopEntry { stopped, stands: true });
+        self.stops().insert(stopped.partition.clone(), stopped);
     }
 
     /// The partition does not stand here any more.
@@ -101,27 +96,29 @@ impl<S> RunnerWatch<S> {
     /// The state that could not be built is there.
     pub(super) fn end_stop_of_preparation(&self, at: &TopicPartition) {
         let mut stops = self.stops();
-        if stops.get(at).is_some_and(|stop| stop.stopped.epoch == Epoch::default()) {
+        if stops.get(at).is_some_and(|stop| stop.epoch == Epoch::default()) {
             stops.remove(at);
         }
     }
 
-    /// The partition is lost; it may be prepared again under the same grant, and then has to stand again.
-    pub(super) fn suspend_stop(&self, at: &TopicPartition) {
-        if let Some(stop) = self.stops().get_mut(at) {
-            stop.stands = false;
+    /// Processing begins under `epoch`. One that stood under the same grant and was prepared again has to stand again; under
+    /// another one it has its try.
+    pub(super) fn end_stop_of_other_grant(&self, at: &TopicPartition, epoch: Epoch) {
+        let mut stops = self.stops();
+        if stops.get(at).is_some_and(|stop| stop.epoch != epoch) {
+            stops.remove(at);
         }
     }
 
     /// The reason for which the partition stood before the record at `offset` under the same grant.
     pub(super) fn stop_reason(&self, at: &TopicPartition, epoch: Epoch, offset: Offset) -> Option<String> {
         let stops = self.stops();
-        let stopped = &stops.get(at)?.stopped;
+        let stopped = stops.get(at)?;
         (stopped.offset == offset && stopped.epoch == epoch).then(|| stopped.reason.clone())
     }
 
     pub(super) fn stopped(&self) -> Vec<StoppedPartition> {
-        self.stops().values().filter(|stop| stop.stands).map(|stop| stop.stopped.clone()).collect()
+        self.stops().values().cloned().collect()
     }
 
     /// The first reason counts.

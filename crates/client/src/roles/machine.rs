@@ -8,7 +8,7 @@ use super::call::{Call, NextCall};
 use super::change::RoleChange;
 use super::entry::Entry;
 use super::role::ConsumerRole;
-use kafka_assigner_types::id::{HandoffId, TopicPartition};
+use kafka_assigner_types::id::{HandoffId, Offset, TopicPartition};
 use kafka_assigner_types::moment::Moment;
 use kafka_assigner_types::topic_id::TopicId;
 
@@ -73,6 +73,34 @@ impl Roles {
     #[must_use]
     pub fn topic_id(&self, partition: &TopicPartition) -> Option<TopicId> {
         self.entries.get(partition)?.topic_id()
+    }
+
+    /// True = everything is given up, since the process stops.
+    #[must_use]
+    pub const fn is_leaving(&self) -> bool {
+        self.leaving
+    }
+
+    /// The record that the owner of `partition` is to pass over; `None` = none, or this member is not the owner.
+    #[must_use]
+    pub fn skipped(&self, partition: &TopicPartition) -> Option<Offset> {
+        match &self.entries.get(partition)?.target {
+            ConsumerRole::Owner(role) => role.skip,
+            _ => None,
+        }
+    }
+
+    /// True if the service wants this member to own `partition`.
+    #[must_use]
+    pub fn is_owner(&self, partition: &TopicPartition) -> bool {
+        self.entries.get(partition).is_some_and(|entry| matches!(entry.target, ConsumerRole::Owner(_)))
+    }
+
+    /// The same, or to stop it and to keep it for now.
+    #[must_use]
+    pub fn is_owner_or_drains(&self, partition: &TopicPartition) -> bool {
+        let drains = |entry: &Entry| matches!(entry.target, ConsumerRole::Draining(_));
+        self.is_owner(partition) || self.entries.get(partition).is_some_and(drains)
     }
 
     /// True = nothing is held and nothing is running.

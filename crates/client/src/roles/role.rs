@@ -94,6 +94,8 @@ pub struct OwnerRole {
     pub rest: Option<HandoffId>,
     /// The id of the topic; `None` = not known.
     pub topic_id: Option<TopicId>,
+    /// The record to be passed over; `None` = none.
+    pub skip: Option<Offset>,
 }
 
 /// A partition to stop.
@@ -174,6 +176,7 @@ impl From<v1::AssignedPartition> for OwnerRole {
             prepared_by: handoff,
             rest: some_handoff(&wire.rest_handoff_id),
             topic_id: wire.topic_id.parse().ok(),
+            skip: known("skip_offset", wire.skip_offset),
         }
     }
 }

@@ -43,6 +43,7 @@ fn owner(epoch: u64, run: u64, handoff: &str) -> ConsumerRole {
         prepared_by: handoff,
         topic_id: None,
         rest: None,
+        skip: None,
     })
 }
 

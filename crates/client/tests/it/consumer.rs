@@ -6,7 +6,8 @@ use kafka_assigner_client::proto::v1::{
     UnassignedPartition, Warm, WarmPartition,
 };
 use kafka_assigner_client::{
-    Clock, Consumer, ConsumerError, ConsumerHandle, ConsumerOptions, LeaseId, OnStop, Stopped,
+    Clock, Consumer, ConsumerError, ConsumerHandle, ConsumerOptions, LeaseId, Offset, OnStop, Stopped,
+    StoppedPartition, TopicPartition,
 };
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep};
@@ -180,6 +181,58 @@ async fn who_can_not_let_go_yet_says_so_within_a_second_and_as_long_as_it_is_tru
     sleep(Duration::from_secs(60)).await;
     assert_eq!(busy_for(&running.fake), ["h"]);
     assert!(running.fake.heartbeats() - before <= 13, "no news is a reason for a heartbeat each 5 s only");
+}
+
+/// The partitions that the last heartbeat named as standing, with the offset, the reason and the epoch of each.
+fn stopped_by(fake: &Fake) -> Vec<(i32, i64, String, u64)> {
+    let last = fake.stopped().pop().unwrap_or_default();
+    last.into_iter().map(|it| (it.partition, it.offset, it.reason, it.epoch)).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn each_heartbeat_names_the_owned_partitions_that_stand() {
+    let running = owning(options(), Manner::Plain).await;
+    let epoch = running.recorder.owned().epoch();
+    let stands = |number: u32| {
+        let partition = TopicPartition::try_from(("t", number)).expect("valid");
+        let (offset, reason) = (Offset::new(5).expect("valid"), "no amount".to_owned());
+        StoppedPartition { partition, epoch, offset, reason }
+    };
+    running.recorder.stands(vec![stands(0), stands(1)]);
+    sleep(Duration::from_secs(11)).await;
+    assert_eq!(
+        stopped_by(&running.fake),
+        [(0, 5, "no amount".to_owned(), epoch.0)],
+        "the other one is not owned"
+    );
+    assert_eq!(running.handle.status().stopped, [stands(0)]);
+    let before = running.fake.heartbeats();
+    sleep(Duration::from_secs(60)).await;
+    assert_eq!(stopped_by(&running.fake).len(), 1);
+    assert!(running.fake.heartbeats() - before <= 7, "no news is no reason for a heartbeat");
+    running.recorder.stands(Vec::new());
+    sleep(Duration::from_millis(1_100)).await;
+    assert_eq!(stopped_by(&running.fake), []);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_owner_is_told_what_to_pass_over_with_a_higher_epoch() {
+    let running = owning(options(), Manner::Plain).await;
+    let owned = running.recorder.owned();
+    let (epoch, skip_offset) = (owned.epoch().0, Some(5));
+    assert_eq!(owned.skipped_offset(), None);
+    running.fake.push(assign(AssignedPartition {
+        epoch: epoch + 1,
+        run: epoch,
+        skip_offset,
+        ..grant(0, epoch, "")
+    }));
+    sleep(Duration::from_millis(100)).await;
+    assert_eq!(
+        (owned.epoch().0, owned.skipped_offset()),
+        (epoch + 1, Offset::new(5).ok()),
+        "without another call"
+    );
 }
 
 #[tokio::test(start_paused = true)]

@@ -9,7 +9,7 @@ use kafka_assigner_client::proto::v1::assignment_command::Command;
 use kafka_assigner_client::proto::v1::{
     AckOutcome, AckResult, AssignmentCommand, BusyPartition, Caller, DeregisterMode, DeregisterRequest,
     DeregisterResponse, FenceReason, Fenced, HeartbeatOutcome, HeartbeatRequest, HeartbeatResponse,
-    PartitionAck, RegisterRequest, SessionInfo, Snapshot,
+    PartitionAck, RegisterRequest, SessionInfo, Snapshot, StoppedPartition,
 };
 use kafka_assigner_client::{Acks, CommandStream, Transport};
 use tokio::sync::{mpsc, watch};
@@ -57,6 +57,7 @@ struct State {
     heartbeats: u64,
     progress: Vec<u64>,
     busy: Vec<Vec<BusyPartition>>,
+    stopped: Vec<Vec<StoppedPartition>>,
     deregistered: Vec<String>,
 }
 
@@ -89,6 +90,7 @@ impl Fake {
             heartbeats: 0,
             progress: Vec::new(),
             busy: Vec::new(),
+            stopped: Vec::new(),
             deregistered: Vec::new(),
         };
         Self { state: Arc::new(Mutex::new(state)), asked: watch::Sender::default() }
@@ -165,6 +167,11 @@ impl Fake {
     /// The counter of processing that each heartbeat carried.
     pub(crate) fn progress(&self) -> Vec<u64> {
         self.state().progress.clone()
+    }
+
+    /// The partitions that each heartbeat named as standing.
+    pub(crate) fn stopped(&self) -> Vec<Vec<StoppedPartition>> {
+        self.state().stopped.clone()
     }
 
     /// The partitions that each heartbeat named as busy.
@@ -254,6 +261,7 @@ impl Transport for Fake {
             state.heartbeats += 1;
             state.progress.push(request.poll_progress);
             state.busy.push(request.busy);
+            state.stopped.push(request.stopped);
             assert_eq!(request.lease, state.leases, "a heartbeat of another session");
             state.pulse
         };

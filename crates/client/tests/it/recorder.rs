@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use kafka_assigner_client::{
-    HandlerError, Offset, OwnedContext, PartitionHandler, ReservedContext, TopicPartition, WarmContext,
+    HandlerError, Offset, OwnedContext, PartitionHandler, ReservedContext, StoppedPartition, TopicPartition,
+    WarmContext,
 };
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -44,6 +45,7 @@ pub(crate) struct Recorder {
     /// The last grant, and when it came.
     owned: Arc<Mutex<Option<(OwnedContext, Instant)>>>,
     handling: Arc<Mutex<Option<JoinHandle<()>>>>,
+    stopped: Arc<Mutex<Vec<StoppedPartition>>>,
 }
 
 impl Recorder {
@@ -59,6 +61,11 @@ impl Recorder {
     pub(crate) fn owned(&self) -> OwnedContext {
         let owned = self.owned.lock().expect("no panic inside");
         owned.as_ref().expect("a partition was assigned").0.clone()
+    }
+
+    /// These partitions stand from now on.
+    pub(crate) fn stands(&self, stopped: Vec<StoppedPartition>) {
+        *self.stopped.lock().expect("no panic inside") = stopped;
     }
 
     /// Waits until the lines end with these.
@@ -168,6 +175,10 @@ impl PartitionHandler for Recorder {
         if self.manner == Manner::LostHangs {
             std::future::pending::<()>().await;
         }
+    }
+
+    fn stopped(&self) -> Vec<StoppedPartition> {
+        self.stopped.lock().expect("no panic inside").clone()
     }
 
     fn is_stuck(&self, bound: Duration) -> bool {

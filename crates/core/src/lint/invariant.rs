@@ -46,6 +46,8 @@ pub enum Invariant {
     TargetsSubscribe,
     /// A partition that is granted or begins to move exists.
     PartitionsExist,
+    /// A partition before a record of which two owners stopped is granted to nobody until it is resumed.
+    StoppedAreHeld,
     /// A write that changes a record is guarded on it, or on the handoff to which it belongs.
     WritesAreGuarded,
     /// A write by which a session gains a partition is guarded on that session's lease.
@@ -68,7 +70,7 @@ pub enum Invariant {
 
 impl Invariant {
     /// All invariants, in their order.
-    pub const ALL: [Self; 29] = [
+    pub const ALL: [Self; 30] = [
         Self::EpochsRise,
         Self::EpochsOutliveRecords,
         Self::OneOwner,
@@ -89,6 +91,7 @@ impl Invariant {
         Self::TargetsKeepModes,
         Self::TargetsSubscribe,
         Self::PartitionsExist,
+        Self::StoppedAreHeld,
         Self::WritesAreGuarded,
         Self::SessionsAreGuarded,
         Self::GuardsHold,
@@ -122,6 +125,7 @@ impl Invariant {
             Self::TargetsKeepModes => "a new owner can keep the mode",
             Self::TargetsSubscribe => "a new owner subscribes to the topic",
             Self::PartitionsExist => "only existing partitions are given",
+            Self::StoppedAreHeld => "nobody is granted a partition at which two owners stopped",
             Self::WritesAreGuarded => "a change is guarded on its record",
             Self::SessionsAreGuarded => "a gain is guarded on its session",
             Self::GuardsHold => "guards hold on the state of the decision",

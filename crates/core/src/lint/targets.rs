@@ -4,6 +4,7 @@ use super::effect::{Effect, Gain};
 use super::{Check, Invariant};
 use crate::record::{Consumer, Phase, Standing};
 use crate::state::{Presence, Versioned};
+use crate::stops::held;
 
 pub(super) const CHECKS: &[Check] = &[
     (Invariant::TargetsAreHere, targets_are_here),
@@ -12,6 +13,7 @@ pub(super) const CHECKS: &[Check] = &[
     (Invariant::TargetsKeepModes, targets_keep_modes),
     (Invariant::TargetsSubscribe, targets_subscribe),
     (Invariant::PartitionsExist, partitions_exist),
+    (Invariant::StoppedAreHeld, stopped_are_held),
 ];
 
 fn targets_are_here(effect: &Effect<'_>) -> Option<String> {
@@ -62,6 +64,16 @@ fn targets_subscribe(effect: &Effect<'_>) -> Option<String> {
 fn registration<'e>(effect: &'e Effect<'_>, gain: &Gain<'_>) -> Option<&'e Versioned<Consumer>> {
     let registration = effect.before.registration(&gain.member.name)?;
     (registration.incarnation == gain.member.incarnation).then_some(registration)
+}
+
+fn stopped_are_held(effect: &Effect<'_>) -> Option<String> {
+    effect.gains().find_map(|gain| {
+        let (_, stop) = held(effect.before, std::slice::from_ref(gain.at))?;
+        Some(format!(
+            "{}: {} gains it, and {} stopped at {}",
+            gain.at, gain.member, stop.consumer, stop.offset
+        ))
+    })
 }
 
 /// What moves already goes on until its handoff is cleared.

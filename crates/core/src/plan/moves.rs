@@ -34,6 +34,9 @@ impl Planner<'_> {
         if unit.partitions.iter().any(|at| self.renewed.contains(at)) {
             return;
         }
+        if let Some(why) = self.stopped(&unit.partitions) {
+            return self.defer_kept(unit, why);
+        }
         let Some(target) = desired.target(unit) else { return self.keep_in_place(unit, desired) };
         let mut parts: BTreeMap<Member, Vec<TopicPartition>> = BTreeMap::new();
         for at in &unit.partitions {
@@ -52,10 +55,15 @@ impl Planner<'_> {
         if let Some(why) = desired.why_split(unit) {
             return self.defer(&unit.partitions, None, why);
         }
+        self.defer_kept(unit, desired.why_nobody(unit));
+    }
+
+    /// Defers what somebody works on.
+    fn defer_kept(&mut self, unit: &Unit, why: DeferReason) {
         let kept: Vec<TopicPartition> =
             unit.partitions.iter().filter(|at| self.worker(at).is_some()).cloned().collect();
         if !kept.is_empty() {
-            self.defer(&kept, None, desired.why_nobody(unit));
+            self.defer(&kept, None, why);
         }
     }
 

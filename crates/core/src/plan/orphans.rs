@@ -85,6 +85,9 @@ impl Planner<'_> {
         if owner.is_some_and(|o| !self.state.presence(&o.member()).is_over() || self.is_driven(at)) {
             return Claimant::Working;
         }
+        if let Some(why) = self.stopped(&unit.partitions) {
+            return Claimant::Wait(why);
+        }
         let was_granted_in = assignment.filter(|_| owner.is_some()).map(|assignment| assignment.mode);
         let modes = [Some(self.mode_of_grant(at, &unit.partitions)), was_granted_in];
         if let Some(why) = modes.into_iter().flatten().find_map(|mode| self.restored(mode)) {
@@ -157,6 +160,7 @@ impl Planner<'_> {
         let is_heard = || self.state.suspicion(&handoff.new).is_none();
         self.state.presence(&handoff.new) == Presence::Here
             && (!is_early || is_heard())
+            && self.stopped(&handoff.unit).is_none()
             && may_have(self.state, &handoff.new.name, &handoff.unit, handoff.mode)
     }
 

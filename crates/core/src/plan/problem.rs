@@ -20,6 +20,7 @@ use crate::leader::LeaderContext;
 use crate::reason::DeferReason;
 use crate::record::{Consumer, GroupConfig, Handoff, Phase, Standing};
 use crate::state::{Entry, GroupState, Presence};
+use crate::stops::held;
 use kafka_assigner_types::id::{Member, TopicPartition};
 use kafka_assigner_types::name::{MemberName, TopicName};
 
@@ -219,6 +220,10 @@ impl<'a> Telling<'a> {
         if unreadable.is_some() {
             let nobody = self.nobody();
             self.fixed(&partitions, nobody);
+        } else if held(self.state, &partitions).is_some() {
+            let kept = partitions.iter().find_map(|at| self.handles.get(&self.owner(at)?).copied());
+            let kept = kept.unwrap_or_else(|| self.nobody());
+            self.fixed(&partitions, kept);
         } else if let Some(handle) = self.heading_for(&partitions) {
             self.fixed(&partitions, handle);
         } else {

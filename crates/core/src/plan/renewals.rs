@@ -15,7 +15,7 @@ use kafka_assigner_types::mode::Mode;
 impl Planner<'_> {
     /// Grants again to the owner that it has what is granted in another mode than it should be, and what has an epoch
     /// reserved for a handoff that is not there any more: the owner goes on. What was granted before its topic was gone
-    /// is granted anew.
+    /// is granted anew, and what an operator resumes is tried again.
     pub(super) fn renew_grants(&mut self, unit: &Unit, ids: &mut HandoffIds) {
         if unit.unreadable.is_some() {
             return;
@@ -47,6 +47,9 @@ impl Planner<'_> {
         if self.state.is_of_earlier_topic(at) {
             return self.grant_anew(at, assignment, owner);
         }
+        if assignment.stop.as_ref().is_some_and(|stop| stop.resumed.is_some()) {
+            return self.resume(at, assignment, owner);
+        }
         let why = match assignment.mode == mode {
             true if assignment.reserved_epoch().is_none() => return,
             true => Reason::ReservationLost,
@@ -64,6 +67,15 @@ impl Planner<'_> {
         // In `overlap` a topic may have been gone for a moment without harm; what is granted now is of the topic as it is.
         let topic_since = self.state.topic_since(&at.topic).or(assignment.topic_since);
         let next = Assignment { since: self.context.wall, why, topic_since, ..next };
+        self.grant_again(at, owner, &next);
+    }
+
+    /// Grants what its owner stopped at to it again, as an operator has commanded: it goes on in the same run, with what it
+    /// has, and another mode comes with a later plan.
+    fn resume(&mut self, at: &TopicPartition, assignment: &Assignment, owner: &Owner) {
+        let epoch = next_epoch(self.state, std::slice::from_ref(at));
+        let next = assignment.going_on().renewed(epoch, None);
+        let next = Assignment { since: self.context.wall, why: Reason::Resumed, ..next };
         self.grant_again(at, owner, &next);
     }
 

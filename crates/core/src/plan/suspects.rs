@@ -120,6 +120,7 @@ impl<'a> Planner<'a> {
             self.renewed.contains(at) || given.contains_key(at) || self.state.handoffs().contains_key(at)
         };
         unit.unreadable.is_none()
+            && self.stopped(&unit.partitions).is_none()
             && !self.state.drains(owner)
             && self.takeovers.is_prepared_for(&owner.name, self.context.moment)
             && !unit.partitions.iter().any(is_busy)

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use kafka_assigner_types::mode::Mode;
 
-use super::{Extra, Version};
+use super::{Extra, Stop, Version};
 use crate::reason::Reason;
 use kafka_assigner_types::id::{Epoch, HandoffId, Incarnation, Member, Offset};
 use kafka_assigner_types::kv::{LeaseId, Revision};
@@ -51,6 +51,12 @@ pub struct Assignment {
     /// The consumers that planning passes over for a while because a handoff to them failed; at most [`Avoid::MOST`].
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub avoid: Vec<Avoid>,
+    /// The record before which an owner of it stopped last; `None`: none did, or it went on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stop: Option<Stop>,
+    /// The offset of a record that the owner passes over, as an operator has commanded; part of the run, as `start`.
+    #[serde(default, deserialize_with = "super::offset_in_log", skip_serializing_if = "Option::is_none")]
+    pub skip: Option<Offset>,
     /// The time of the grant.
     pub since: WallMillis,
     /// The reason of the grant.
@@ -167,6 +173,8 @@ impl Assignment {
             topic_since: None,
             gap_ms: None,
             avoid: Vec::new(),
+            stop: None,
+            skip: None,
             since: WallMillis::default(),
             why: Reason::Unowned,
             extra: Extra::new(),
@@ -187,8 +195,17 @@ impl Assignment {
             gap_ms: None,
             since,
             why,
-            ..self.clone()
+            ..self.going_on()
         }
+    }
+
+    /// The record as an operator's command about a partition that stands leaves it, if there is one: the mark goes, and the
+    /// run that begins or goes on passes the record over where that was commanded. A new run passes nothing else over.
+    #[must_use]
+    pub fn going_on(&self) -> Self {
+        let commanded = self.stop.as_ref().filter(|stop| stop.resumed.is_some());
+        let stop = self.stop.clone().filter(|stop| stop.resumed.is_none());
+        Self { skip: commanded.and_then(Stop::skipped), stop, ..self.clone() }
     }
 
     /// The longest time to live among those whom the next owner outlives.

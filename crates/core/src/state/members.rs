@@ -1,12 +1,10 @@
 //! The consumers of a group: what is known of their sessions, and where they have a role.
 
-use std::collections::BTreeMap;
-
 use super::{Entry, GroupState, Versioned};
 use crate::reason::FenceReason;
 use crate::record::{Consumer, Handoff, Owner, Phase, Standing, Suspicion};
 use kafka_assigner_types::id::{Member, TopicPartition};
-use kafka_assigner_types::name::{MemberName, TopicName};
+use kafka_assigner_types::name::MemberName;
 
 /// The known state of a member's session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -91,14 +89,9 @@ impl GroupState {
         consumer.is_some_and(|consumer| consumer.standing == Standing::Draining)
     }
 
-    /// One partition of each topic of which `member` owns some.
-    #[must_use]
-    pub fn owned_topics(&self, member: &Member) -> BTreeMap<&TopicName, &TopicPartition> {
-        let mut topics = BTreeMap::new();
-        for at in self.roles.of(&member.name).filter(|at| self.owner(at).as_ref() == Some(member)) {
-            topics.entry(&at.topic).or_insert(at);
-        }
-        topics
+    /// The partitions that `member` owns, in order.
+    pub fn owned(&self, member: &Member) -> impl Iterator<Item = &TopicPartition> {
+        self.roles.of(&member.name).filter(move |at| self.owner(at).as_ref() == Some(member))
     }
 
     /// The owner of `at`, in its session.

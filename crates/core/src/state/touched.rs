@@ -18,6 +18,8 @@ pub struct Touched {
     pub config: bool,
     /// A record became unreadable, or readable again.
     pub readability: bool,
+    /// The mark of a partition whose owner can't handle a record came, went or changed.
+    pub stops: bool,
     /// The leadership changed.
     pub leader: bool,
     /// Consumers whose registration came, went or says something else of what they take.
@@ -43,7 +45,12 @@ impl Touched {
     /// True if who should own what must be thought over.
     #[must_use]
     pub fn calls_for_plan(&self) -> bool {
-        self.membership || self.topics || self.config || self.readability || !self.suspicions.is_empty()
+        self.membership
+            || self.topics
+            || self.config
+            || self.readability
+            || self.stops
+            || !self.suspicions.is_empty()
     }
 
     /// True if nothing was touched.
@@ -58,6 +65,7 @@ impl Touched {
         self.topics |= other.topics;
         self.config |= other.config;
         self.readability |= other.readability;
+        self.stops |= other.stops;
         self.leader |= other.leader;
         self.registrations.extend(other.registrations);
         self.suspicions.extend(other.suspicions);

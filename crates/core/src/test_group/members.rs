@@ -7,13 +7,14 @@ use super::TestGroup;
 use crate::ack::{self, Ack, Drained, Judged, MemberAck, Verdict};
 use crate::key::Key;
 use crate::record::{
-    Capability, Consumer, DeathSign, Extra, Progress, Renewal, Router, Suspicion, Taken, encode,
+    Assignment, Capability, Consumer, DeathSign, Extra, Progress, Renewal, Router, Suspicion, Taken, encode,
 };
 use crate::route::{Route, route};
 use crate::session::{self, Leaving};
+use crate::stops::{self, Resumption, StopReport};
 use crate::view::{ConsumerView, Role, consumer_view};
 use crate::write::{Write, chunk_unfenced};
-use kafka_assigner_types::id::{HandoffId, Incarnation, Member, TopicPartition};
+use kafka_assigner_types::id::{HandoffId, Incarnation, Member, Offset, TopicPartition};
 use kafka_assigner_types::kv::{Lease, LeaseId, Limits, Op, Txn};
 use kafka_assigner_types::moment::WallMillis;
 
@@ -184,6 +185,35 @@ impl TestGroup {
         let registration = self.state.registration(&member.name).expect("it is registered").clone();
         let busy = if busy { BTreeMap::from([(at.to_string(), handoff)]) } else { BTreeMap::new() };
         self.rewrite(member, registration.lease, &Consumer { busy, ..(*registration).clone() });
+    }
+
+    /// The member's heartbeat names all of its partitions that stand, each before the record at an offset; an instance
+    /// records what is news. Returns how many marks changed.
+    ///
+    /// # Panics
+    /// Where a judgement on the newest state does not apply, or an offset is none.
+    pub fn report_stopped(&mut self, member: &Member, stopped: &[(TopicPartition, i64)]) -> usize {
+        let epoch = |at: &TopicPartition| self.state.assignment(at).map(Assignment::held_epoch);
+        let report = |(at, offset): &(TopicPartition, i64)| StopReport {
+            at: at.clone(),
+            epoch: epoch(at).unwrap_or_default(),
+            offset: Offset::new(*offset).expect("an offset"),
+            reason: "it can't be read".to_owned(),
+        };
+        let reports: Vec<StopReport> = stopped.iter().map(report).collect();
+        let writes = stops::report(&self.state, member, &reports, WallMillis(0));
+        for write in &writes {
+            assert!(self.apply(&write.clone().unfenced()), "a judgement on the newest state applies");
+        }
+        writes.len()
+    }
+
+    /// An operator resumes a partition; whether it stood.
+    pub fn resume(&mut self, at: &TopicPartition, skip: bool) -> bool {
+        match stops::resume(&self.state, at, skip) {
+            Ok(Resumption { write, .. }) => write.is_none_or(|write| self.apply(&write.unfenced())),
+            Err(_) => false,
+        }
     }
 
     /// An instance marks the member as dead by its looks. From now on it renews nothing, having renewed until now.

@@ -15,7 +15,7 @@ use kafka_assigner_core::record::{
     LeaderRecord, Rejoin, Router, RouterAck, Topic, decode, encode,
 };
 use kafka_assigner_core::session::{self, Leaving};
-use kafka_assigner_core::test_group::TestGroup;
+use kafka_assigner_core::test_group::{TestGroup, tp};
 use kafka_assigner_types::id::Member;
 use kafka_assigner_types::mode::Mode;
 use kafka_assigner_types::moment::WallMillis;
@@ -205,6 +205,7 @@ fn stories() -> BTreeSet<Line> {
         suspicion(&mut notes, mode);
     }
     failures(&mut notes);
+    stops(&mut notes);
     history(&mut notes);
     notes.0
 }
@@ -295,6 +296,26 @@ fn failures(notes: &mut Notes) {
     };
     group.apply(&write.unfenced());
     notes.take(&group);
+    notes.settle(&mut group);
+}
+
+/// Two owners stop before the same record, and an operator lets it be passed over.
+fn stops(notes: &mut Notes) {
+    let mut group = TestGroup::with_topics(&[("T0", 1)]);
+    let a = join(&mut group, "A1");
+    notes.settle(&mut group);
+    let at = tp("T0", 0);
+    group.report_stopped(&a, &[(at.clone(), 5)]);
+    notes.take(&group);
+    group.crash("A1");
+    let b = join(&mut group, "B1");
+    notes.settle(&mut group);
+    group.report_stopped(&b, &[(at.clone(), 5)]);
+    notes.take(&group);
+    for skip in [false, true] {
+        assert!(group.resume(&at, skip));
+        notes.take(&group);
+    }
     notes.settle(&mut group);
 }
 

@@ -12,6 +12,7 @@ use kafka_assigner_core::record::{
 };
 use kafka_assigner_core::session::Leaving;
 use kafka_assigner_core::state::{GroupState, Presence};
+use kafka_assigner_core::stops;
 use kafka_assigner_core::test_group::{TestGroup, tp};
 use kafka_assigner_core::view::{ConsumerView, Role};
 use kafka_assigner_types::id::{Member, Offset, TopicPartition};
@@ -27,24 +28,53 @@ const ROUTERS: [&str; 2] = ["r", "s"];
 /// What can happen; whatever does not fit the moment does nothing.
 #[derive(Debug, Clone)]
 pub(crate) enum Event {
-    Join { who: usize, only: Option<usize>, most: Option<u32>, rests: bool },
+    Join {
+        who: usize,
+        only: Option<usize>,
+        most: Option<u32>,
+        rests: bool,
+    },
     Crash(usize),
     Leave(usize),
     Drain(usize),
     Restart(usize),
-    Topic { which: usize, partitions: u32, in_set: bool },
+    Topic {
+        which: usize,
+        partitions: u32,
+        in_set: bool,
+    },
     NoTopic(usize),
-    Say { who: usize, what: usize, at: usize },
+    Say {
+        who: usize,
+        what: usize,
+        at: usize,
+    },
     Budget(u32),
     Grace(u64),
     Spoil(usize),
     Mode(Mode),
     CatchUp(bool),
-    TopicMode { which: usize, mode: Option<Mode> },
+    TopicMode {
+        which: usize,
+        mode: Option<Mode>,
+    },
     Route(usize),
     NoRoute(usize),
-    Freeze { who: usize, at: usize },
+    Freeze {
+        who: usize,
+        at: usize,
+    },
     End(usize),
+    /// All partitions of the member whose number is in the set stand, before the record at that offset.
+    Stop {
+        who: usize,
+        stands: u8,
+        offset: i64,
+    },
+    Resume {
+        at: usize,
+        skip: bool,
+    },
     Mend,
     Later(u64),
     Pass,
@@ -78,6 +108,9 @@ pub(crate) fn event() -> impl Strategy<Value = Event> {
         1 => (0..ROUTERS.len()).prop_map(Event::NoRoute),
         4 => (0..ROUTERS.len(), 0..16usize).prop_map(|(who, at)| Event::Freeze { who, at }),
         1 => who.clone().prop_map(Event::End),
+        4 => (who.clone(), any::<u8>(), 0i64..2)
+            .prop_map(|(who, stands, offset)| Event::Stop { who, stands, offset }),
+        1 => (0..16usize, any::<bool>()).prop_map(|(at, skip)| Event::Resume { at, skip }),
         12 => (who, 0..7usize, 0..16usize).prop_map(|(who, what, at)| Event::Say { who, what, at }),
         1 => (1u32..4).prop_map(Event::Budget),
         1 => (0u64..20_000).prop_map(Event::Grace),
@@ -135,6 +168,31 @@ impl Story {
     }
 
     pub(crate) fn happen(&mut self, event: &Event) {
+        let held = self.held();
+        self.happens(event);
+        self.check_held(&held);
+        self.tell();
+    }
+
+    /// The owners of the partitions that are granted to nobody, since two of them stopped before the same record.
+    fn held(&self) -> BTreeMap<TopicPartition, Option<Member>> {
+        let state = &self.group.state;
+        let is_held = |at: &&TopicPartition| stops::held(state, std::slice::from_ref(*at)).is_some();
+        state.assignments().keys().filter(is_held).map(|at| (at.clone(), state.owner(at))).collect()
+    }
+
+    /// Nobody gained one of them. One without its topic is forgotten.
+    fn check_held(&self, before: &BTreeMap<TopicPartition, Option<Member>>) {
+        for (at, owner) in before {
+            let now = self.group.state.owner(at);
+            assert!(now.is_none() || now == *owner, "{at} went from {owner:?} to {now:?}");
+            let moves =
+                self.group.state.handoff_of(at).is_some_and(|handoff| handoff.phase == Phase::CatchingUp);
+            assert!(!moves, "{at} is caught up on");
+        }
+    }
+
+    fn happens(&mut self, event: &Event) {
         match event {
             Event::Join { who, only, most, rests } => {
                 self.group.join_as(NAMES[*who], |consumer| {
@@ -183,13 +241,17 @@ impl Story {
             Event::NoRoute(who) => self.group.remove(&Key::Router(ROUTERS[*who].parse().unwrap())),
             Event::Freeze { who, at } => self.freeze(*who, *at),
             Event::End(who) => self.end(*who),
+            Event::Stop { who, stands, offset } => self.stop(*who, *stands, *offset),
+            Event::Resume { at, skip } => {
+                let at = self.group.state.assignments().keys().nth(*at).cloned();
+                at.map(|at| self.group.resume(&at, *skip));
+            }
             Event::Spoil(at) => self.spoil(*at),
             Event::Mend => self.mend(),
             Event::Later(seconds) => self.group.later(Duration::from_secs(*seconds)),
             Event::Pass => drop(self.pass()),
             Event::NewLeader => self.group.change_leader(),
         }
-        self.tell();
     }
 
     /// Everybody does what is asked of them, and so was told of it.
@@ -224,6 +286,14 @@ impl Story {
             kafka_assigner_core::session::end(&self.group.state, &member, FenceReason::NoProgress)
         });
         write.map(|write| self.group.apply(&write.unfenced()));
+    }
+
+    fn stop(&mut self, who: usize, stands: u8, offset: i64) {
+        let Some(member) = self.session(who) else { return };
+        let is_named = |at: &&TopicPartition| stands & (1 << (at.partition % 8)) > 0;
+        let owned = self.group.state.owned(&member).filter(is_named);
+        let stopped: Vec<_> = owned.map(|at| (at.clone(), offset)).collect();
+        self.group.report_stopped(&member, &stopped);
     }
 
     fn leave(&mut self, who: usize, leaving: &Leaving) {
@@ -361,6 +431,10 @@ impl Story {
 
     fn come_to_rest(&mut self) {
         self.mend();
+        let partitions: Vec<_> = self.group.state.assignments().keys().cloned().collect();
+        for at in &partitions {
+            self.group.resume(at, false);
+        }
         std::mem::take(&mut self.marks).into_iter().for_each(|mark| self.group.end_lease(mark));
         // Whoever was passed over, or is awaited, no longer is.
         self.group.later(Duration::from_secs(3_600));

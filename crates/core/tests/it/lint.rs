@@ -51,6 +51,7 @@ passes! {
     a_strict_move_to_a_consumer_without_capabilities: TargetsKeepModes,
     a_move_to_a_consumer_of_other_topics: TargetsSubscribe,
     a_grant_of_a_partition_that_does_not_exist: PartitionsExist,
+    a_move_of_what_two_owners_stopped_at: StoppedAreHeld,
     a_handoff_without_a_guard: WritesAreGuarded,
     a_move_without_a_guard_on_the_session: SessionsAreGuarded,
     a_guard_that_fails: GuardsHold,

@@ -19,6 +19,7 @@ mod recreated;
 mod restored;
 mod sessions;
 mod sets;
+mod stops;
 mod strict;
 mod suspects;
 mod switching;

@@ -265,6 +265,12 @@ pub struct AssignedPartition {
     /// it changes; empty = begin records as always. Only for clients with CAPABILITY_REST.
     #[prost(string, tag = "16")]
     pub rest_handoff_id: ::prost::alloc::string::String,
+    /// The offset of a record that is to be passed over, as an operator has commanded (Admin.ResumePartition): the owner
+    /// handles every record but this one. It comes with a higher epoch. An owner that stands before a record and is granted the
+    /// partition under a higher epoch tries the record again, and where it is this one, goes on behind it. Unset = none. A
+    /// client that does not know the field tries the record.
+    #[prost(int64, optional, tag = "17")]
+    pub skip_offset: ::core::option::Option<i64>,
 }
 /// One partition that the member has no role in any more.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -463,6 +469,33 @@ pub struct HeartbeatRequest {
     /// the one before is due within a second of the change.
     #[prost(message, repeated, tag = "20")]
     pub busy: ::prost::alloc::vec::Vec<BusyPartition>,
+    /// The partitions that it owns and that stand, since it can't handle a record: each heartbeat lists all of them, and one
+    /// that lists others than the one before is due within a second of the change. A partition that the same session listed
+    /// before and lists no more goes on. Empty = none stands, or a client that does not tell. At most 500 are heeded. The
+    /// partitions may move as before. Where another consumer stopped before the same record of a partition earlier, the
+    /// partition is granted to nobody from then on, until Admin.ResumePartition.
+    #[prost(message, repeated, tag = "21")]
+    pub stopped: ::prost::alloc::vec::Vec<StoppedPartition>,
+}
+/// A partition that its owner does not go on with.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct StoppedPartition {
+    /// The topic.
+    #[prost(string, tag = "1")]
+    pub topic: ::prost::alloc::string::String,
+    /// The partition, from 0.
+    #[prost(int32, tag = "2")]
+    pub partition: i32,
+    /// The offset of the record that can't be handled; an entry with a negative one is passed over.
+    #[prost(int64, tag = "3")]
+    pub offset: i64,
+    /// The reason, for people; at most 500 characters of it are kept.
+    #[prost(string, tag = "4")]
+    pub reason: ::prost::alloc::string::String,
+    /// The epoch under which it stands; 0 = the state can't be built, so that the owner has not begun. What is told of another
+    /// epoch than the present one changes nothing.
+    #[prost(uint64, tag = "5")]
+    pub epoch: u64,
 }
 /// The stream of a client as it stands when a heartbeat is sent, so that the instance that answers can tell whether it
 /// missed anything, wherever it is.
@@ -3319,6 +3352,9 @@ pub struct Consumer {
     /// The sign that its process is dead; unset = none.
     #[prost(message, optional, tag = "18")]
     pub suspected: ::core::option::Option<Suspicion>,
+    /// The number of partitions that it owns and that stand before a record.
+    #[prost(uint32, tag = "19")]
+    pub stopped: u32,
 }
 /// A session whose process seems to be dead: it is given nothing, and taken over unless it is heard.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -3397,6 +3433,29 @@ pub struct PartitionAssignment {
     /// moved with others as one, and in the events of Watch, which tell it with the end of the move.
     #[prost(uint64, optional, tag = "10")]
     pub gap_ms: ::core::option::Option<u64>,
+    /// The record before which it stands; unset = it does not stand.
+    #[prost(message, optional, tag = "11")]
+    pub stopped: ::core::option::Option<Standstill>,
+}
+/// A partition that stands before a record that its owner could not handle.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Standstill {
+    /// The offset of the record.
+    #[prost(int64, tag = "1")]
+    pub offset: i64,
+    /// The reason, for people, as the consumer told it.
+    #[prost(string, tag = "2")]
+    pub reason: ::prost::alloc::string::String,
+    /// The consumer that stopped before it last.
+    #[prost(string, tag = "3")]
+    pub consumer: ::prost::alloc::string::String,
+    /// Another consumer that stopped before it earlier; empty = none. With it nobody is granted the partition before
+    /// ResumePartition.
+    #[prost(string, tag = "4")]
+    pub earlier_consumer: ::prost::alloc::string::String,
+    /// Since when, in milliseconds since 1970, for people; 0 = unknown.
+    #[prost(int64, tag = "5")]
+    pub since_unix_ms: i64,
 }
 /// Lists handoffs.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -3653,6 +3712,58 @@ pub struct AbortHandoffResponse {
     #[prost(string, tag = "1")]
     pub handoff_id: ::prost::alloc::string::String,
 }
+/// Lets a partition go on.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ResumePartitionRequest {
+    /// The group.
+    #[prost(string, tag = "1")]
+    pub group: ::prost::alloc::string::String,
+    /// The topic. Required.
+    #[prost(string, tag = "2")]
+    pub topic: ::prost::alloc::string::String,
+    /// The partition, from 0.
+    #[prost(int32, tag = "3")]
+    pub partition: i32,
+    /// True = the record is passed over: the owner that gets the partition handles every record but this one, as long as it
+    /// keeps the partition. Where that owner crashes before it has committed an offset behind the record, the record comes
+    /// back, and the partition may stand again. False = the record is tried again.
+    #[prost(bool, tag = "4")]
+    pub skip: bool,
+    /// For people, in the log of the instance: who wants this, and why.
+    #[prost(string, tag = "5")]
+    pub reason: ::prost::alloc::string::String,
+}
+/// The command was recorded. A partition that does not stand is PARTITION_NOT_STOPPED; where `skip` can't help, since the
+/// state can't be built of the record, STATE_NOT_BUILT.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ResumePartitionResponse {
+    /// The standstill that ends.
+    #[prost(message, optional, tag = "1")]
+    pub stopped: ::core::option::Option<Standstill>,
+}
+/// Ends a consumer's session.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct EndConsumerRequest {
+    /// The group.
+    #[prost(string, tag = "1")]
+    pub group: ::prost::alloc::string::String,
+    /// The consumer's name. Required. An unknown one is CONSUMER_NOT_FOUND.
+    #[prost(string, tag = "2")]
+    pub consumer: ::prost::alloc::string::String,
+    /// The incarnation of the session; empty = the one that is registered now. Another one is CONSUMER_NOT_FOUND.
+    #[prost(string, tag = "3")]
+    pub incarnation: ::prost::alloc::string::String,
+    /// For people, in the log of the instance: who wants this, and why.
+    #[prost(string, tag = "4")]
+    pub reason: ::prost::alloc::string::String,
+}
+/// The session ends.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct EndConsumerResponse {
+    /// Its incarnation.
+    #[prost(string, tag = "1")]
+    pub incarnation: ::prost::alloc::string::String,
+}
 /// Asks for changes.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct WatchRequest {
@@ -3685,7 +3796,7 @@ pub mod watch_event {
         /// The consumer of this name went.
         #[prost(string, tag = "4")]
         ConsumerGone(::prost::alloc::string::String),
-        /// A partition has another owner or epoch.
+        /// A partition has another owner or epoch, stands before a record, or stands no more.
         #[prost(message, tag = "5")]
         Assignment(super::PartitionAssignment),
         /// A move began or went on.
@@ -4369,6 +4480,59 @@ pub mod admin_client {
                 .insert(GrpcMethod::new("kafka_assigner.v1.Admin", "AbortHandoff"));
             self.inner.unary(req, path, codec).await
         }
+        /// Lets a partition go on that stands before a record: its owner, or the next one, tries the record again or passes it
+        /// over. It takes effect with the leader's next pass. A repeated call changes nothing.
+        pub async fn resume_partition(
+            &mut self,
+            request: impl tonic::IntoRequest<super::ResumePartitionRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::ResumePartitionResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/kafka_assigner.v1.Admin/ResumePartition",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("kafka_assigner.v1.Admin", "ResumePartition"));
+            self.inner.unary(req, path, codec).await
+        }
+        /// Ends the session of a consumer, as if it had not done what a handoff needed: it is fenced, and its partitions are
+        /// granted elsewhere as after any end of a session, in the modes `exclusive` and `routed` once its claim is over. A client
+        /// that lives begins a new session. A repeated call for the same session changes nothing.
+        pub async fn end_consumer(
+            &mut self,
+            request: impl tonic::IntoRequest<super::EndConsumerRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::EndConsumerResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/kafka_assigner.v1.Admin/EndConsumer",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("kafka_assigner.v1.Admin", "EndConsumer"));
+            self.inner.unary(req, path, codec).await
+        }
         /// Changes of a group as they happen, from now on. First an event of the current state, then changes.
         /// A reader that falls more than 10 000 events behind is ended with RESOURCE_EXHAUSTED.
         pub async fn watch(
@@ -4515,6 +4679,25 @@ pub mod admin_server {
             request: tonic::Request<super::AbortHandoffRequest>,
         ) -> std::result::Result<
             tonic::Response<super::AbortHandoffResponse>,
+            tonic::Status,
+        >;
+        /// Lets a partition go on that stands before a record: its owner, or the next one, tries the record again or passes it
+        /// over. It takes effect with the leader's next pass. A repeated call changes nothing.
+        async fn resume_partition(
+            &self,
+            request: tonic::Request<super::ResumePartitionRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::ResumePartitionResponse>,
+            tonic::Status,
+        >;
+        /// Ends the session of a consumer, as if it had not done what a handoff needed: it is fenced, and its partitions are
+        /// granted elsewhere as after any end of a session, in the modes `exclusive` and `routed` once its claim is over. A client
+        /// that lives begins a new session. A repeated call for the same session changes nothing.
+        async fn end_consumer(
+            &self,
+            request: tonic::Request<super::EndConsumerRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::EndConsumerResponse>,
             tonic::Status,
         >;
         /// Server streaming response type for the Watch method.
@@ -5206,6 +5389,94 @@ pub mod admin_server {
                     let inner = self.inner.clone();
                     let fut = async move {
                         let method = AbortHandoffSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/kafka_assigner.v1.Admin/ResumePartition" => {
+                    #[allow(non_camel_case_types)]
+                    struct ResumePartitionSvc<T: Admin>(pub Arc<T>);
+                    impl<
+                        T: Admin,
+                    > tonic::server::UnaryService<super::ResumePartitionRequest>
+                    for ResumePartitionSvc<T> {
+                        type Response = super::ResumePartitionResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::ResumePartitionRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as Admin>::resume_partition(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = ResumePartitionSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/kafka_assigner.v1.Admin/EndConsumer" => {
+                    #[allow(non_camel_case_types)]
+                    struct EndConsumerSvc<T: Admin>(pub Arc<T>);
+                    impl<T: Admin> tonic::server::UnaryService<super::EndConsumerRequest>
+                    for EndConsumerSvc<T> {
+                        type Response = super::EndConsumerResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::EndConsumerRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as Admin>::end_consumer(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = EndConsumerSvc(inner);
                         let codec = tonic_prost::ProstCodec::default();
                         let mut grpc = tonic::server::Grpc::new(codec)
                             .apply_compression_config(

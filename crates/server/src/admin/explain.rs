@@ -33,7 +33,7 @@ impl AdminService {
 }
 
 /// A partition that the group has, or of which something is left.
-fn known(state: &GroupState, at: &TopicPartition) -> Result<(), Status> {
+pub(super) fn known(state: &GroupState, at: &TopicPartition) -> Result<(), Status> {
     if state.assignments().contains_key(at) || state.handoffs().contains_key(at) {
         return Ok(());
     }

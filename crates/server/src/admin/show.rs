@@ -5,6 +5,7 @@ use kafka_assigner_core::explain::waits_for;
 use kafka_assigner_core::leader::busy_member;
 use kafka_assigner_core::record::{self, Handoff, Source, Standing};
 use kafka_assigner_core::state::{Entry, GroupState};
+use kafka_assigner_core::stops;
 use kafka_assigner_core::view::{Role, role};
 use kafka_assigner_proto::v1;
 use kafka_assigner_types::id::TopicPartition;
@@ -137,7 +138,11 @@ fn roles(state: &GroupState, name: &MemberName, entry: &Entry<record::Consumer>)
     });
     for at in state.concerned(name) {
         match member.as_ref().and_then(|member| role(state, member, at)) {
-            Some(Role::Owner { .. }) => shown.owned += 1,
+            Some(Role::Owner { .. }) => {
+                shown.owned += 1;
+                let is_its = |stop: &record::Stop| member.as_ref().is_some_and(|member| stop.is_by(member));
+                shown.stopped += u32::from(stops::standing(state, at).is_some_and(is_its));
+            }
             Some(Role::Warming { .. } | Role::CatchingUp { .. }) => shown.warming += 1,
             Some(Role::Draining { .. } | Role::Releasing { .. }) => shown.releasing += 1,
             None if member.is_none() && owner(state, at) == Some(name) => shown.owned += 1,
@@ -174,10 +179,21 @@ pub(super) fn assignment(state: &GroupState, at: &TopicPartition) -> v1::Partiti
             shown.why.push_str("; the session of its owner is over");
         }
     }
+    shown.stopped = stops::standing(state, at).map(standstill);
     if let Some(error) = state.error_at(at) {
         shown.why = format!("a record can't be read: {error}");
     }
     shown
+}
+
+pub(super) fn standstill(stop: &record::Stop) -> v1::Standstill {
+    v1::Standstill {
+        offset: stop.offset.get(),
+        reason: stop.reason.clone(),
+        consumer: stop.consumer.to_string(),
+        earlier_consumer: stop.earlier.as_ref().map(ToString::to_string).unwrap_or_default(),
+        since_unix_ms: unix_ms(stop.since),
+    }
 }
 
 /// The part of a handoff that concerns `at`, one of its partitions, and how the `time` of its phase stands, where that is

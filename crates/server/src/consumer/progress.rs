@@ -29,6 +29,7 @@ impl ConsumerService {
             self.end_session(group, member, FenceReason::NoProgress).await;
         } else {
             self.write_progress(group, member, request).await;
+            self.take_stops(group, member, request).await;
         }
     }
 

@@ -17,7 +17,7 @@ pub(crate) fn fenced(reason: &FenceReason) -> Fenced {
     let wire = match reason {
         FenceReason::Gone => Wire::Expired,
         FenceReason::Superseded => Wire::Superseded,
-        FenceReason::NeverReleased => Wire::Ended,
+        FenceReason::NeverReleased | FenceReason::EndedByOperator => Wire::Ended,
         FenceReason::NoProgress => Wire::PollInterval,
         FenceReason::RenewalLate => Wire::RenewalLate,
         FenceReason::Left => Wire::Deregistered,

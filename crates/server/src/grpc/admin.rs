@@ -52,5 +52,7 @@ calls! {
     plan(PlanRequest) -> PlanResponse;
     explain(ExplainRequest) -> ExplainResponse;
     abort_handoff(AbortHandoffRequest) -> AbortHandoffResponse;
+    resume_partition(ResumePartitionRequest) -> ResumePartitionResponse;
+    end_consumer(EndConsumerRequest) -> EndConsumerResponse;
     watch(WatchRequest) -> Events;
 }

@@ -62,6 +62,7 @@ pub(super) struct Families {
     pub(super) sessions: Family<GroupLabel, Gauge>,
     pub(super) routers: Family<GroupLabel, Gauge>,
     pub(super) switching: Family<GroupLabel, Gauge>,
+    pub(super) stopped: Family<ReasonLabel, Gauge>,
     pub(super) lag: Family<GroupLabel, Gauge>,
     pub(super) histories: Counter,
     pub(super) ahead: Family<GroupLabel, Counter>,
@@ -104,6 +105,7 @@ impl Metrics {
             sessions: Family::default(),
             routers: Family::default(),
             switching: Family::default(),
+            stopped: Family::default(),
             lag: Family::default(),
             histories: Counter::default(),
             ahead: Family::default(),
@@ -352,6 +354,11 @@ impl Families {
             "partitions_switching",
             "Partitions in a new mode that their owners have not confirmed yet",
             self.switching.clone(),
+        );
+        registry.register(
+            "partitions_stopped",
+            "Partitions that stand before a record that could not be handled, by what they wait for",
+            self.stopped.clone(),
         );
         registry.register("partitions_unowned", "Partitions without a living owner", self.unowned.clone());
         registry.register_with_unit(

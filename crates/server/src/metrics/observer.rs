@@ -10,7 +10,7 @@ use kafka_assigner_types::name::GroupName;
 use tokio::time::{Instant, MissedTickBehavior, interval};
 
 use super::families::Metrics;
-use super::labels::{OfLabel, PhaseLabel, RouterLabel, of, whole};
+use super::labels::{OfLabel, PhaseLabel, RouterLabel, because, of, whole};
 use crate::clock::Monotonic;
 use crate::group::ServedGroup;
 
@@ -20,6 +20,12 @@ const EVERY: Duration = Duration::from_secs(1);
 /// The most routers of a group that are shown by name, so that a fleet of them that fails at once makes no flood of
 /// series: by then their names say less than their number.
 const MOST_ROUTERS: usize = 32;
+
+/// The label of partitions whose owner stands before a record.
+const STANDING: &str = "standing";
+
+/// The label of partitions that nobody is granted before an operator resumes them.
+const HELD: &str = "held";
 
 /// Observes one group while this instance leads it.
 #[derive(Debug)]
@@ -93,6 +99,9 @@ impl Observer {
         families.routers.get_or_create(&group).set(whole(counted.routers));
         families.switching.get_or_create(&group).set(whole(counted.switching));
         families.unowned.get_or_create(&group).set(whole(counted.unowned));
+        for (reason, count) in [(STANDING, counted.standing), (HELD, counted.held)] {
+            families.stopped.get_or_create(&because(&self.group, reason)).set(whole(count));
+        }
         for phase in Phase::ALL {
             let label = PhaseLabel { group: self.group.to_string(), phase: phase.to_string() };
             let count = counted.handoffs.get(&phase).copied().unwrap_or_default();
@@ -153,6 +162,9 @@ impl Drop for Observer {
         families.routers.remove(&group);
         families.switching.remove(&group);
         families.unowned.remove(&group);
+        for reason in [STANDING, HELD] {
+            families.stopped.remove(&because(&self.group, reason));
+        }
         families.oldest_phase.remove(&group);
         families.lag.remove(&group);
         for phase in Phase::ALL {
@@ -163,7 +175,7 @@ impl Drop for Observer {
 
 #[cfg(test)]
 mod tests {
-    use kafka_assigner_core::test_group::TestGroup;
+    use kafka_assigner_core::test_group::{TestGroup, tp};
     use prometheus_client::registry::Registry;
 
     use super::*;
@@ -238,6 +250,29 @@ mod tests {
         assert!(text.contains("warming_progress_ratio{group=\"g\",of=\"mean\"} 0.5"), "{text}");
         observer.show_warmth(None);
         assert!(!shown(&registry).contains("warming_progress_ratio{"));
+    }
+
+    #[tokio::test]
+    async fn partitions_that_stand_are_shown_by_what_they_wait_for() {
+        let mut registry = Registry::default();
+        let mut observer = Observer::new(Metrics::new(&mut registry), "g".parse().unwrap());
+        let mut lab = TestGroup::with_topics(&[("t", 1)]);
+        for (name, standing, held) in [("a", 1, 0), ("b", 0, 1)] {
+            let member = lab.join(name);
+            lab.settle();
+            lab.report_stopped(&member, &[(tp("t", 0), 5)]);
+            observer.show(&census(&lab.state), Duration::ZERO);
+            let text = shown(&registry);
+            let line =
+                |reason, count| format!("partitions_stopped{{group=\"g\",reason=\"{reason}\"}} {count}");
+            assert!(
+                text.contains(&line("standing", standing)) && text.contains(&line("held", held)),
+                "{text}"
+            );
+            lab.crash(name);
+        }
+        drop(observer);
+        assert!(!shown(&registry).contains("partitions_stopped{"), "another instance shows them");
     }
 
     #[tokio::test(start_paused = true)]

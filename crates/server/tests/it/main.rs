@@ -25,6 +25,7 @@ mod router;
 mod served;
 mod sessions;
 mod sets;
+mod stops;
 mod suspicion;
 mod tls;
 mod worker;

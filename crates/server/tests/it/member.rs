@@ -10,8 +10,8 @@ use kafka_assigner_proto::v1::{
     CatchUpPartition, DeregisterMode, DeregisterRequest, DrainPartition, DrainedPartition, Fenced, GoAway,
     HeartbeatRequest, HeartbeatResponse, PartitionAck, PartitionCaughtUpRequest, PartitionDrainedRequest,
     PartitionReadyRequest, PartitionReleasedRequest, PartitionRestedRequest, PartitionTakenRequest,
-    RegisterRequest, ReleasePartition, Renewal, Seen, StreamState, WarmFailedRequest, WarmFailure,
-    WarmPartition, WarmProgress,
+    RegisterRequest, ReleasePartition, Renewal, Seen, StoppedPartition, StreamState, WarmFailedRequest,
+    WarmFailure, WarmPartition, WarmProgress,
 };
 use kafka_assigner_server::Commands;
 use tokio::time::timeout;
@@ -280,6 +280,12 @@ impl Member {
     /// Sends a heartbeat that names partitions with a record in the works.
     pub(crate) async fn busy(&self, busy: Vec<BusyPartition>) -> Result<HeartbeatResponse, Status> {
         self.report(HeartbeatRequest { busy, ..HeartbeatRequest::default() }).await
+    }
+
+    /// Sends a heartbeat that names all partitions that stand.
+    pub(crate) async fn stopped(&self, stopped: Vec<StoppedPartition>) -> HeartbeatResponse {
+        let report = HeartbeatRequest { stopped, ..HeartbeatRequest::default() };
+        self.report(report).await.expect("an answer")
     }
 
     async fn report(&self, report: HeartbeatRequest) -> Result<HeartbeatResponse, Status> {

@@ -1,9 +1,9 @@
 //! What becomes of a record that was not handled.
 
 use kafka_assigner_handler::{Record, RecordError, RecordHandler, Remedy, guarded};
-use kafka_assigner_types::id::Offset;
+use kafka_assigner_types::id::{Epoch, Offset};
 use tokio::time::Instant;
-use tracing::{error, warn};
+use tracing::{error, info, warn};
 
 use super::{FIRST_RETRY, Processing};
 use crate::kafka::dead_letters::Letter;
@@ -12,7 +12,56 @@ use crate::kafka::runner_parts::can_spoil;
 use crate::kafka::runner_watch::CountedRecord;
 use crate::status::StoppedPartition;
 
+/// What a task knows of the record before which its partition stands, or stood.
+#[derive(Debug, Default)]
+pub(super) struct Standstill {
+    /// The epoch under which it stands; `None` = it does not.
+    pub(super) under: Option<Epoch>,
+    /// True once it is known that the partition did not stand before its first record.
+    is_tried: bool,
+    /// True while the record before which it stood is tried again.
+    tries_again: bool,
+}
+
+impl Standstill {
+    pub(super) const fn is_now(&self) -> bool {
+        self.under.is_some()
+    }
+}
+
 impl<H: RecordHandler> Processing<H> {
+    /// The partition was granted again while it stands: the record comes once more, and at once.
+    pub(super) fn try_again(&mut self) {
+        info!(partition = %self.context.partition(), epoch = %self.context.epoch(), "the record is tried again");
+        self.standing = Standstill { under: None, is_tried: true, tries_again: true };
+        self.retry_at = None;
+    }
+
+    /// A record was handled, so that the partition does not stand any more.
+    pub(super) fn went_on(&mut self) {
+        if std::mem::take(&mut self.standing.tries_again) {
+            self.parts.watch.end_stop(self.context.partition());
+            self.owned.wake_driver();
+        }
+    }
+
+    /// True if the record at `offset` is passed over, as an operator has commanded.
+    pub(super) fn is_skipped(&self, offset: Offset) -> bool {
+        offset >= self.start && self.owned.skipped_offset() == Some(offset)
+    }
+
+    /// True if such a record may still come from `next` on.
+    pub(super) fn skips_behind(&self, next: Offset) -> bool {
+        self.owned.skipped_offset().is_some_and(|skipped| skipped >= next)
+    }
+
+    /// Passes `record` over.
+    pub(super) async fn skip(&mut self, partition: &mut Partition<H::State>, record: &Record) -> bool {
+        info!(partition = %self.context.partition(), offset = %record.offset(), "passed over by an operator's command");
+        self.parts.watch.count(CountedRecord::Skip);
+        self.pass_over(partition, record, false).await
+    }
+
     /// Takes in that `record` failed. True = it was passed over, and the next one may come.
     pub(super) async fn failed(
         &mut self,
@@ -118,7 +167,7 @@ impl<H: RecordHandler> Processing<H> {
         let (partition, epoch) = (self.context.partition().clone(), self.context.epoch());
         error!(%partition, %offset, reason, "the partition stands");
         self.parts.watch.stop(StoppedPartition { partition, epoch, offset, reason });
-        self.stands = true;
+        (self.standing.under, self.standing.tries_again) = (Some(epoch), false);
         self.busy.set(None);
         // It has begun, as far as it can: no other owner gets further.
         self.is_live();
@@ -127,10 +176,10 @@ impl<H: RecordHandler> Processing<H> {
 
     /// True if the partition stood before the record at `offset` under this grant, which is the first one: it stands again.
     pub(super) fn stood(&mut self, offset: Offset) -> bool {
-        if !self.may_stand || offset < self.start {
+        if self.standing.is_tried || offset < self.start {
             return false;
         }
-        self.may_stand = false;
+        self.standing.is_tried = true;
         let reason = self.parts.watch.stop_reason(self.context.partition(), self.context.epoch(), offset);
         let stood = reason.is_some();
         reason.into_iter().for_each(|reason| self.stand(offset, reason));

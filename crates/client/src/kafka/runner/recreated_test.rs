@@ -20,6 +20,7 @@ use crate::context::{Alarm, Edges, WarmUpProgress};
 use crate::gate::Gate;
 use crate::record_gate::RecordGate;
 use crate::session::ClaimTerm;
+use crate::skipped_offset::SkippedOffset;
 
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -113,6 +114,7 @@ impl Grant {
             start_offset: self.start.map(offset),
             topic_id: id(8),
             resumed: false,
+            skipped: SkippedOffset::default(),
             gate: Gate::new(wake.clone()).into(),
             records: RecordGate::new(clock.clone(), wake.clone()).into(),
             edges: Edges::new(clock).into(),

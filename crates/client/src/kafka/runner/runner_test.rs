@@ -18,6 +18,7 @@ use crate::clock::Clock;
 use crate::context::{Alarm, Edges, WarmUpProgress};
 use crate::gate::Gate;
 use crate::record_gate::RecordGate;
+use crate::skipped_offset::SkippedOffset;
 
 struct Idle;
 
@@ -46,6 +47,7 @@ fn owned() -> OwnedContext {
         start_offset: None,
         topic_id: None,
         resumed: false,
+        skipped: SkippedOffset::default(),
         gate: Gate::new(wake.clone()).into(),
         records: RecordGate::new(clock.clone(), wake.clone()).into(),
         edges: Edges::new(clock).into(),

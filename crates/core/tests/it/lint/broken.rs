@@ -334,6 +334,20 @@ pub(super) fn a_grant_of_a_partition_that_does_not_exist() -> Broken {
     steps(group, action)
 }
 
+pub(super) fn a_move_of_what_two_owners_stopped_at() -> Broken {
+    let mut group = TestGroup::with_topics(&[("t", 2)]);
+    let a = group.join("a");
+    group.settle();
+    group.report_stopped(&a, &[(tp("t", 1), 5)]);
+    group.crash("a");
+    let b = group.join("b");
+    group.settle();
+    group.report_stopped(&b, &[(tp("t", 1), 5)]);
+    let c = group.join("c");
+    let action = begin(&group, &tp("t", 1), &b, &c, Mode::Overlap);
+    steps(group, action)
+}
+
 pub(super) fn a_handoff_without_a_guard() -> Broken {
     let (group, ..) = two_consumers(&GroupConfig::default());
     let action = unguarded(&group, only_action(&group), &Key::Handoff(tp("t", 1)));

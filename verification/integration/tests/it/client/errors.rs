@@ -8,7 +8,8 @@ use kafka_assigner_client::kafka::rdkafka::types::{RDKafkaApiKey, RDKafkaRespErr
 use kafka_assigner_client::kafka::{
     ErrorPolicy, FileSnapshots, KafkaOptions, KafkaRunner, RecordCounts, Remedy, StateReadError,
 };
-use kafka_assigner_client::proto::v1::{FenceReason, Snapshot};
+use kafka_assigner_client::proto::v1::assignment_command::Command;
+use kafka_assigner_client::proto::v1::{AssignedPartition, Assignment, FenceReason, Snapshot};
 use kafka_assigner_client::{ConsumerError, Epoch, Offset, TopicName, TopicPartition};
 use tokio::time::timeout;
 
@@ -24,6 +25,7 @@ on_brokers! {
     a_dead_letter_says_where_it_is_from_and_no_rebuild_writes_another
     a_partition_that_stands_is_seen_and_its_drain_waits_for_nothing
     a_partition_that_stands_with_a_spoiled_state_is_not_tried_again
+    a_partition_that_stands_tries_again_under_a_higher_epoch_and_skips_by_command
     a_fatal_record_ends_the_consumer
     a_state_is_read_between_records_by_its_owner_alone
     a_rebuild_begins_with_the_last_snapshot
@@ -176,6 +178,27 @@ async fn a_partition_that_stands_with_a_spoiled_state_is_not_tried_again(broker:
     timeout(PATIENCE, stands_again).await.expect("in time").expect("it runs");
     assert_eq!(running.handler.late_failures.load(Ordering::SeqCst), 7, "two attempts, and no more");
     running.stop().await;
+}
+
+async fn a_partition_that_stands_tries_again_under_a_higher_epoch_and_skips_by_command(broker: &Broker) {
+    produce_with_poison(broker).await;
+    let (mut running, watch) = Running::start_as(broker, granted(broker), after_two(Remedy::Stop)).await;
+    let again = |epoch, skip_offset| {
+        let granted = AssignedPartition { run: 5, skip_offset, ..broker.grant(epoch, "") };
+        Command::Assignment(Assignment { assigned: vec![granted], ..Assignment::default() })
+    };
+    for (epoch, next) in [(5, again(6, None)), (6, again(7, Some(5)))] {
+        let stands = running
+            .handle
+            .wait_for(|status| status.stopped.first().is_some_and(|stopped| stopped.epoch == Epoch(epoch)));
+        timeout(PATIENCE, stands).await.expect("in time").expect("it runs");
+        running.fake.push(next);
+    }
+    assert_eq!(running.handler.wait_for_number(10).await, processed(1..11, 0));
+    running.handle.wait_for(|status| status.stopped.is_empty()).await.expect("it runs");
+    assert_eq!(watch.counts(), RecordCounts { retried: 1, skipped: 1, ..RecordCounts::default() });
+    running.stop().await;
+    assert_eq!(broker.committed().await, Some((11, "epoch=7".into())));
 }
 
 async fn a_fatal_record_ends_the_consumer(broker: &Broker) {

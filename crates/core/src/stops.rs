@@ -1,0 +1,182 @@
+//! Partitions that stand before a record that their owner can't handle: reports of owners, and operators' commands.
+//!
+//! | who stopped before the record | what follows |
+//! | --- | --- |
+//! | the owner | it stays the owner; the partition moves as any other, and the next owner tries the record |
+//! | another consumer after it | nobody is granted the partition until an operator resumes it |
+//!
+//! Reports are levels: a repeated one changes nothing, and the mark of a session goes once that session reports the
+//! partition no more.
+
+use std::collections::BTreeMap;
+
+use crate::draft::Draft;
+use crate::record::{Assignment, Extra, Resumed, Stop};
+use crate::state::{Entry, GroupState};
+use crate::view::{Role, role};
+use crate::write::Write;
+use kafka_assigner_types::id::{Epoch, Member, Offset, TopicPartition};
+use kafka_assigner_types::moment::WallMillis;
+use kafka_assigner_types::name::MemberName;
+
+/// The most partitions of one report that are heeded, so that a report is judged in bounded time.
+pub const MOST_STOPPED: usize = 500;
+
+/// The report of an owner about one partition that stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StopReport {
+    /// The partition.
+    pub at: TopicPartition,
+    /// The epoch under which it stands; 0: its state can't be built.
+    pub epoch: Epoch,
+    /// The offset of the record.
+    pub offset: Offset,
+    /// The reason, for people; it is cut to [`Stop::MOST_REASON`] characters.
+    pub reason: String,
+}
+
+/// The writes that bring the marks in line with the report of `member`, which names every partition of it that stands; one
+/// write for each partition of which it says something new. Of what it does not own under the epoch that it names, nothing
+/// is taken in.
+#[must_use]
+pub fn report(state: &GroupState, member: &Member, reports: &[StopReport], wall: WallMillis) -> Vec<Write> {
+    let Some(registration) = state.registration_of(member) else { return Vec::new() };
+    let told: BTreeMap<&TopicPartition, &StopReport> =
+        reports.iter().take(MOST_STOPPED).map(|report| (&report.at, report)).collect();
+    let news = told.iter().filter_map(|(at, report)| Some((*at, stopped(state, member, report, wall)?)));
+    let over = state.concerned(&member.name).filter(|at| !told.contains_key(at));
+    let over = over.filter_map(|at| Some((at, went_on(state, member, at)?)));
+    let write = |(at, next): (&TopicPartition, Assignment)| {
+        Draft::on(state).registered(&member.name, registration).assign(at, &next).into_write()
+    };
+    news.chain(over).map(write).collect()
+}
+
+/// The assignment with the mark of a report; `None` where it says nothing new, or is not the member's to say.
+fn stopped(state: &GroupState, member: &Member, report: &StopReport, wall: WallMillis) -> Option<Assignment> {
+    let (assignment, epoch) = owned(state, member, &report.at)?;
+    if report.epoch != epoch && report.epoch != Epoch::default() {
+        return None;
+    }
+    let before = assignment.stop.as_ref().filter(|stop| stop.offset == report.offset);
+    if before.is_some_and(|stop| stop.is_by(member)) {
+        return None;
+    }
+    let stop = Stop {
+        offset: report.offset,
+        reason: report.reason.chars().take(Stop::MOST_REASON).collect(),
+        consumer: member.name.clone(),
+        incarnation: member.incarnation.clone(),
+        epoch: report.epoch,
+        earlier: before.and_then(|stop| another(stop, member)),
+        resumed: None,
+        since: wall,
+        extra: Extra::new(),
+    };
+    Some(Assignment { stop: Some(stop), ..assignment.clone() })
+}
+
+/// The other consumer that stopped before the same record; another session of the same consumer is none.
+fn another(before: &Stop, member: &Member) -> Option<MemberName> {
+    match before.consumer == member.name {
+        true => before.earlier.clone(),
+        false => Some(before.consumer.clone()),
+    }
+}
+
+/// The assignment without the mark of `member`, which does not stand there any more; `None` where it has none. A mark that
+/// an operator's command lies in goes with the grant that carries the command out.
+fn went_on(state: &GroupState, member: &Member, at: &TopicPartition) -> Option<Assignment> {
+    // Most partitions have none, and every heartbeat asks for each.
+    let is_its = |stop: &&Stop| stop.is_by(member) && stop.resumed.is_none();
+    state.assignment(at)?.stop.as_ref().filter(is_its)?;
+    let (assignment, _) = owned(state, member, at)?;
+    Some(Assignment { stop: None, ..assignment.clone() })
+}
+
+/// The assignment of `at` with its epoch, where it can be read and `member` works on it: one that was asked to stop says
+/// nothing of it any more, and a new owner has its try until it says that it works.
+fn owned<'s>(state: &'s GroupState, member: &Member, at: &TopicPartition) -> Option<(&'s Assignment, Epoch)> {
+    let assignment = state.assignments().get(at).and_then(Entry::readable)?;
+    let is_owner = assignment.owner.as_ref().is_some_and(|owner| owner.is(member));
+    if !is_owner || state.error_at(at).is_some() {
+        return None;
+    }
+    let Some(Role::Owner { epoch, taking: None, .. }) = role(state, member, at) else { return None };
+    Some((assignment, epoch))
+}
+
+/// The mark of a partition that stands now: its owner stopped and has not been resumed, or it is granted to nobody.
+/// `None` also where an earlier owner stopped and the present one has its try.
+#[must_use]
+pub fn standing<'s>(state: &'s GroupState, at: &TopicPartition) -> Option<&'s Stop> {
+    let assignment = state.assignment(at)?;
+    let stop = assignment.stop.as_ref()?;
+    let is_owners = || {
+        let owner = assignment.owner.as_ref().map(|owner| owner.member());
+        owner.is_some_and(|owner| stop.is_by(&owner) && !state.presence(&owner).is_over())
+    };
+    (stop.is_last() || (stop.resumed.is_none() && is_owners())).then_some(stop)
+}
+
+/// The mark for which `unit` is granted to nobody: that of a partition before a record of which two consumers stopped.
+#[must_use]
+pub fn held<'s>(state: &'s GroupState, unit: &[TopicPartition]) -> Option<(TopicPartition, &'s Stop)> {
+    unit.iter().find_map(|at| {
+        let stop = state.assignment(at)?.stop.as_ref()?;
+        stop.is_last().then(|| (at.clone(), stop))
+    })
+}
+
+/// The reason why a partition can't be resumed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NotResumed {
+    /// No owner of it stands.
+    #[error("it does not stand before a record")]
+    NotStopped,
+    /// The state can't be built of the record, so that passing it over in processing helps nobody.
+    #[error("its state can't be built of the record at offset {offset}, so that it can't be skipped")]
+    NotBegun {
+        /// The offset of the record.
+        offset: Offset,
+    },
+    /// A record of it can't be read.
+    #[error("a record of it can't be read: {error}")]
+    Unreadable {
+        /// The error.
+        error: String,
+    },
+}
+
+/// An operator's command for a partition that stands, as it is recorded.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Resumption {
+    /// The mark, as it was.
+    pub stop: Stop,
+    /// The write; `None`: the same command was recorded before.
+    pub write: Option<Write>,
+}
+
+/// The record of an operator's command that the partition goes on: with another try of the record, or with `skip` behind
+/// it. The group's leader then grants the partition: to its owner again, or to whom the strategy chooses.
+///
+/// # Errors
+/// [`NotResumed`].
+pub fn resume(state: &GroupState, at: &TopicPartition, skip: bool) -> Result<Resumption, NotResumed> {
+    if let Some(error) = state.error_at(at) {
+        return Err(NotResumed::Unreadable { error: error.to_owned() });
+    }
+    let commanded = |stop: &&Stop| stop.resumed.is_some();
+    let assignment = state.assignment(at).ok_or(NotResumed::NotStopped)?;
+    let stop = standing(state, at).or_else(|| assignment.stop.as_ref().filter(commanded));
+    let stop = stop.ok_or(NotResumed::NotStopped)?;
+    if skip && stop.epoch == Epoch::default() {
+        return Err(NotResumed::NotBegun { offset: stop.offset });
+    }
+    let resumed = Some(if skip { Resumed::Skip } else { Resumed::Again });
+    let write = (stop.resumed != resumed).then(|| {
+        let next = Assignment { stop: Some(Stop { resumed, ..stop.clone() }), ..assignment.clone() };
+        Draft::on(state).assign(at, &next).into_write()
+    });
+    Ok(Resumption { stop: stop.clone(), write })
+}

@@ -1,0 +1,45 @@
+//! The partitions that heartbeats report as standing.
+
+use kafka_assigner_core::stops::{self, MOST_STOPPED, StopReport};
+use kafka_assigner_core::write::chunk_unfenced;
+use kafka_assigner_proto::v1::{HeartbeatRequest, StoppedPartition};
+use kafka_assigner_types::id::{Epoch, Member, Offset};
+
+use super::service::ConsumerService;
+use crate::convert;
+use crate::group::ServedGroup;
+
+impl ConsumerService {
+    /// Records what a confirmed heartbeat says of partitions that stand, where it is news. What is not written is reported
+    /// again with the next heartbeat.
+    pub(super) async fn take_stops(&self, group: &ServedGroup, member: &Member, request: &HeartbeatRequest) {
+        let reports: Vec<StopReport> =
+            request.stopped.iter().take(MOST_STOPPED).filter_map(stop_report).collect();
+        let wall = self.instance.options().wall.now();
+        let writes = group.read(|state| stops::report(state, member, &reports, wall));
+        for chunk in chunk_unfenced(&writes, self.instance.store().limits()) {
+            match self.instance.store().txn(chunk.txn).await {
+                Ok(outcome) if outcome.succeeded => {
+                    tracing::warn!(group = %group.name(), consumer = %member, stopped = reports.len(), "marks of partitions that stand changed");
+                }
+                Ok(_) => {
+                    tracing::debug!(consumer = %member, "marks of partitions that stand changed meanwhile")
+                }
+                Err(error) => {
+                    tracing::debug!(consumer = %member, %error, "marks of partitions that stand not written");
+                    return;
+                }
+            }
+        }
+    }
+}
+
+/// A report of the wire; one that names no partition or no offset is passed over.
+fn stop_report(item: &StoppedPartition) -> Option<StopReport> {
+    Some(StopReport {
+        at: convert::partition(&item.topic, item.partition).ok()?,
+        epoch: Epoch(item.epoch),
+        offset: Offset::new(item.offset).ok()?,
+        reason: item.reason.clone(),
+    })
+}
