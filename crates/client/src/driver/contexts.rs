@@ -36,6 +36,8 @@ struct PartitionContexts {
     records: Arc<RecordGate>,
     /// The id of the topic for which its calls are made; `None` = not known.
     topic_id: Option<TopicId>,
+    /// The number of calls that have failed in a row before the last one.
+    failures: u32,
     /// The running preparation's.
     warm: Option<WarmContext>,
     reserved: Option<ReservedContext>,
@@ -63,6 +65,11 @@ impl HeldPartitions {
         self.contexts(partition).topic_id = topic_id;
     }
 
+    /// The contexts of `partition` that follow are for a call before which so many have failed in a row.
+    pub(super) fn count_failures(&mut self, partition: &TopicPartition, failures: u32) {
+        self.contexts(partition).failures = failures;
+    }
+
     /// The context of a preparation.
     pub(super) fn warm(
         &mut self,
@@ -78,6 +85,7 @@ impl HeldPartitions {
             handoff: handoff_of(provenance),
             current_owner,
             start_offset,
+            failures: held.failures,
             topic_id: held.topic_id,
             progress: Arc::new(WarmUpProgress::default()),
             cancelled: held.cancelled.clone(),
@@ -284,6 +292,7 @@ impl PartitionContexts {
             gate,
             records,
             topic_id: None,
+            failures: 0,
             warm: None,
             reserved: None,
             owned: None,
