@@ -10,7 +10,17 @@ use crate::interrupt::Interrupt;
 use crate::{run, servers, tools};
 
 /// The scenarios.
-pub(super) const NAMES: [&str; 5] = ["killed", "panics", "recreate", RESTORED_STORE, "slow-drain"];
+pub(super) const NAMES: [&str; 7] =
+    [CACHE, EDGES, "killed", "panics", "recreate", RESTORED_STORE, "slow-drain"];
+
+/// The one that restarts caches.
+const CACHE: &str = "cache";
+
+/// The one that starts brokers of its own, and reads from some of them over TLS.
+const EDGES: &str = "edges";
+
+/// The feature that it needs.
+const SECURED: &str = "kafka-assigner-e2e/secured";
 
 /// The one that needs etcdutl.
 const RESTORED_STORE: &str = "restored-store";
@@ -23,12 +33,16 @@ const BOUND: Duration = Duration::from_secs(20 * 60);
 
 /// Builds, starts Kafka and plays; each group of servers has an etcd of its own.
 pub(super) fn run(name: &str, json: bool, interrupt: &Interrupt) -> Result<ExitCode> {
-    let programs = run::build(&PACKAGES, run::Profile::Release, interrupt)?;
+    let features: &[&str] = if name == EDGES { &[SECURED] } else { &[] };
+    let more = (name == CACHE).then_some("kafka-assigner-example-cache");
+    let packages: Vec<&str> = PACKAGES.into_iter().chain(more).collect();
+    let programs = run::build_with(&packages, features, run::Profile::Release, interrupt)?;
     let etcd = tools::Etcd::provide(interrupt)?;
-    let (_tool, kafka) = servers::start_kafka(interrupt)?;
+    let (tool, kafka) = servers::start_kafka(interrupt)?;
     let folder = folder()?;
     let mut command = Command::new(programs.join("kafka-assigner-e2e"));
     command.args(["scenario", name, "--kafka", &kafka.address()]).arg("--etcd").arg(&etcd.binary);
+    command.arg("--jars").arg(&tool.jars);
     command.arg("--programs").arg(&programs).arg("--folder").arg(folder.path());
     if name == RESTORED_STORE {
         command.arg("--etcdutl").arg(tools::Etcdutl::provide(interrupt)?.binary);

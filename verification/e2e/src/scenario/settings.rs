@@ -7,6 +7,10 @@ use std::time::Duration;
 /// The scenarios.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Scenario {
+    /// Caches are restarted under readers
+    Cache,
+    /// Kafka, and handlers, misbehave in thirteen ways
+    Edges,
     /// Consumers are killed
     Killed,
     /// A strategy panics in one group
@@ -30,6 +34,9 @@ pub(crate) struct Settings {
     /// The program `etcdutl`, where the scenario restores a store
     #[arg(long)]
     pub(crate) etcdutl: Option<PathBuf>,
+    /// The folder with Kafka's jars, where the scenario starts brokers of its own
+    #[arg(long)]
+    pub(crate) jars: Option<PathBuf>,
     /// A Kafka broker that is used by nobody else, as "host:port"
     #[arg(long)]
     pub(crate) kafka: String,
