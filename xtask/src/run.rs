@@ -50,9 +50,20 @@ impl Profile {
 
 /// Builds the programs of these packages, and returns the folder where they are.
 pub(crate) fn build(packages: &[&str], profile: Profile, interrupt: &Interrupt) -> Result<PathBuf> {
+    build_with(packages, &[], profile, interrupt)
+}
+
+/// The same, with these features, as `package/feature`.
+pub(crate) fn build_with(
+    packages: &[&str],
+    features: &[&str],
+    profile: Profile,
+    interrupt: &Interrupt,
+) -> Result<PathBuf> {
     let mut command = Command::new("cargo");
     command.args(["build", "--profile", profile.name()]).current_dir(workspace());
     command.args(packages.iter().flat_map(|package| ["--package", package]));
+    command.args(features.iter().flat_map(|feature| ["--features", feature]));
     command.stdin(Stdio::null()).stdout(Stdio::null());
     let mut process = Process::spawn(&mut command).context("failed to start cargo")?;
     let status = interrupt.wait("cargo build", BUILD_BOUND, || Ok(process.exit_status()?))?;

@@ -23,6 +23,8 @@ pub struct WarmContext {
     pub(crate) handoff: Option<HandoffId>,
     pub(crate) current_owner: Option<String>,
     pub(crate) start_offset: Option<Offset>,
+    /// The number of preparations for the same role that have failed in a row before.
+    pub(crate) failures: u32,
     pub(crate) topic_id: Option<TopicId>,
     pub(crate) progress: Arc<WarmUpProgress>,
     pub(crate) cancelled: CancellationToken,

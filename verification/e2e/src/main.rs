@@ -50,6 +50,7 @@ async fn main() -> ExitCode {
         Program::Play(arguments) => run(&arguments).await,
         Program::Scenario(settings) => scenario::play(&settings).await,
         Program::Serve(settings) => scenario::serve(settings).await.map(|()| ExitCode::SUCCESS),
+        Program::EdgeWork(settings) => scenario::work_edges(settings).await.map(|()| ExitCode::SUCCESS),
         Program::Work(settings) => scenario::work(settings).await.map(|()| ExitCode::SUCCESS),
     };
     result.unwrap_or_else(|error| {

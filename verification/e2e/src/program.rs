@@ -2,7 +2,7 @@
 
 use crate::arguments::Arguments;
 use crate::scenario::Settings;
-use crate::scenario::{ServerSettings, WorkerSettings};
+use crate::scenario::{EdgeWorkerSettings, ServerSettings, WorkerSettings};
 
 /// Real instances and consumers as processes, next to a real etcd and a real Kafka.
 #[derive(Debug, clap::Parser)]
@@ -13,6 +13,8 @@ pub(crate) enum Program {
     Scenario(Settings),
     /// The consumers of a scenario, until SIGTERM
     Work(WorkerSettings),
+    /// The consumers of the edges, until SIGTERM
+    EdgeWork(EdgeWorkerSettings),
     /// An instance that also has a strategy that panics, until SIGTERM
     Serve(ServerSettings),
 }

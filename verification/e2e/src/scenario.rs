@@ -13,7 +13,9 @@
 //! appended with one write. Each scenario counts in a pure function over sink and chronicle, and judges its report in one
 //! place, [`report::ScenarioReport::failures`].
 
+mod cache;
 mod chronicle;
+mod edges;
 mod killed;
 mod moves;
 mod native;
@@ -33,6 +35,7 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 
+pub(crate) use edges::{EdgeWorkerSettings, work as work_edges};
 pub(crate) use panics::serve;
 pub(crate) use settings::{Scenario, ServerSettings, Settings, WorkerSettings};
 pub(crate) use worker::work;
@@ -40,6 +43,8 @@ pub(crate) use worker::work;
 /// Plays a scenario, prints its report, and returns the code of its judgement.
 pub(crate) async fn play(settings: &Settings) -> Result<ExitCode> {
     Ok(match settings.scenario {
+        Scenario::Cache => report::conclude(&cache::play(settings).await?, settings.json),
+        Scenario::Edges => report::conclude(&edges::play(settings).await?, settings.json),
         Scenario::Killed => report::conclude(&killed::play(settings).await?, settings.json),
         Scenario::Native => report::conclude(&native::play(settings).await?, settings.json),
         Scenario::Panics => report::conclude(&panics::play(settings).await?, settings.json),

@@ -47,6 +47,13 @@ impl Service {
         self
     }
 
+    /// With a switch of `kafka-assigner serve`, such as `--kafka-tls`.
+    #[must_use]
+    pub fn with_switch(mut self, switch: &str) -> Self {
+        self.options.push(switch.to_owned());
+        self
+    }
+
     /// With instances that another program serves, which takes the same arguments.
     #[must_use]
     pub fn served_by(mut self, server: PathBuf) -> Self {

@@ -20,6 +20,9 @@ pub struct KafkaClusterConfig {
     pub jars: PathBuf,
     /// The number of brokers.
     pub brokers: usize,
+    /// The number of those, from the first on, that are controllers as well; at least 1. The others can be killed, however
+    /// many they are, and the rest is told of it.
+    pub controllers: usize,
     /// The brokers' certificate chain and private key, one PEM file; reached as `127.0.0.1`.
     pub keystore: PathBuf,
     /// The authorities whose certificates clients must show, a PEM file; `None`: they need none.
@@ -29,8 +32,8 @@ pub struct KafkaClusterConfig {
     pub users: Vec<(String, String)>,
 }
 
-/// KRaft nodes on loopback ports that are brokers and controllers at once, ended when dropped. Each has two
-/// listeners: one with TLS and a login, and one for themselves and for tests, without either.
+/// KRaft nodes on loopback ports, all of them brokers, ended when dropped. Each has two listeners: one with TLS and a
+/// login, and one for themselves and for tests, without either.
 #[derive(Debug)]
 pub struct KafkaCluster {
     nodes: Vec<KafkaNode>,
@@ -40,9 +43,11 @@ pub struct KafkaCluster {
 
 #[derive(Debug)]
 struct KafkaNode {
+    jars: PathBuf,
     ports: NodePorts,
     folder: PathBuf,
-    process: Process,
+    /// `None` = it was killed.
+    process: Option<Process>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -104,7 +109,7 @@ impl KafkaCluster {
     /// # Panics
     /// Where there is no broker of that number, from 0.
     pub fn freeze(&self, broker: usize) -> io::Result<()> {
-        self.nodes[broker].process.freeze()
+        self.nodes[broker].running()?.freeze()
     }
 
     /// Lets a frozen broker go on.
@@ -115,7 +120,29 @@ impl KafkaCluster {
     /// # Panics
     /// Where there is no broker of that number, from 0.
     pub fn thaw(&self, broker: usize) -> io::Result<()> {
-        self.nodes[broker].process.thaw()
+        self.nodes[broker].running()?.thaw()
+    }
+
+    /// Kills a broker, without a word to anybody; its data stay.
+    ///
+    /// # Panics
+    /// Where there is no broker of that number, from 0.
+    pub fn kill(&mut self, broker: usize) {
+        self.nodes[broker].process = None;
+    }
+
+    /// Starts a broker again that was killed, on the same ports and data, and waits until it answers.
+    ///
+    /// # Errors
+    /// As for [`start`](Self::start).
+    ///
+    /// # Panics
+    /// Where there is no broker of that number, from 0.
+    pub fn restart(&mut self, broker: usize) -> io::Result<()> {
+        let node = &mut self.nodes[broker];
+        node.process = None;
+        node.launch()?;
+        node.wait()
     }
 }
 
@@ -136,15 +163,29 @@ impl KafkaNode {
         fs::create_dir(&folder)?;
         let file = folder.join("server.properties");
         fs::write(&file, properties(config, number, all, &folder.join("data")))?;
-        format_storage(&config.jars, &file, &folder.join("log"), &scram_users(&config.users))?;
-        let mut broker = java(&config.jars, &folder.join("log"))?;
-        broker.arg("kafka.Kafka").arg(&file);
-        let process = Process::spawn(&mut broker)?;
-        Ok(Self { ports: all[number], folder, process })
+        // Users are kept by the controllers.
+        let users = if number < config.controllers { scram_users(&config.users) } else { Vec::new() };
+        format_storage(&config.jars, &file, &folder.join("log"), &users)?;
+        let mut node = Self { jars: config.jars.clone(), ports: all[number], folder, process: None };
+        node.launch()?;
+        Ok(node)
+    }
+
+    fn launch(&mut self) -> io::Result<()> {
+        let mut broker = java(&self.jars, &self.folder.join("log"))?;
+        broker.arg("kafka.Kafka").arg(self.folder.join("server.properties"));
+        self.process = Some(Process::spawn(&mut broker)?);
+        Ok(())
+    }
+
+    fn running(&self) -> io::Result<&Process> {
+        self.process.as_ref().ok_or_else(|| io::Error::other("the broker was killed"))
     }
 
     fn wait(&mut self) -> io::Result<()> {
-        let (mut ended, port, process) = (false, self.ports.plain, &mut self.process);
+        let port = self.ports.plain;
+        let process = self.process.as_mut().ok_or_else(|| io::Error::other("the broker was killed"))?;
+        let mut ended = false;
         let settled = holds_within(crate::kafka::START, || {
             ended = process.exit_status().is_ok_and(|status| status.is_some());
             ended || answers(port).is_ok()
@@ -171,7 +212,11 @@ fn scram_users(users: &[(String, String)]) -> Vec<String> {
 fn properties(config: &KafkaClusterConfig, number: usize, all: &[NodePorts], data: &Path) -> String {
     let NodePorts { secured, plain, controller } = all[number];
     let voter = |(id, ports): (usize, &NodePorts)| format!("{id}@127.0.0.1:{}", ports.controller);
-    let voters = all.iter().enumerate().map(voter).collect::<Vec<_>>().join(",");
+    let voters = all.iter().enumerate().take(config.controllers).map(voter).collect::<Vec<_>>().join(",");
+    let (roles, of_controller) = match number < config.controllers {
+        true => ("broker,controller", format!(",CONTROLLER://127.0.0.1:{controller}")),
+        false => ("broker", String::new()),
+    };
     let login = |module: &str| format!("org.apache.kafka.common.security.{module} required");
     let in_ascii = config.users.iter().filter(|(_, password)| password.is_ascii());
     let plain_users: String =
@@ -187,10 +232,10 @@ fn properties(config: &KafkaClusterConfig, number: usize, all: &[NodePorts], dat
     let (keystore, data) = (config.keystore.display(), data.display());
     let (scram, by_plain) = (login("scram.ScramLoginModule"), login("plain.PlainLoginModule"));
     format!(
-        "process.roles=broker,controller\n\
+        "process.roles={roles}\n\
          node.id={number}\n\
          controller.quorum.voters={voters}\n\
-         listeners=SECURED://127.0.0.1:{secured},PLAIN://127.0.0.1:{plain},CONTROLLER://127.0.0.1:{controller}\n\
+         listeners=SECURED://127.0.0.1:{secured},PLAIN://127.0.0.1:{plain}{of_controller}\n\
          advertised.listeners=SECURED://127.0.0.1:{secured},PLAIN://127.0.0.1:{plain}\n\
          controller.listener.names=CONTROLLER\n\
          inter.broker.listener.name=PLAIN\n\

@@ -53,6 +53,12 @@ impl Produced {
         self.lock().values().map(BTreeMap::len).sum()
     }
 
+    /// The rounds, by partition and offset.
+    #[must_use]
+    pub fn offsets(&self) -> BTreeMap<i32, BTreeMap<i64, usize>> {
+        self.lock().clone()
+    }
+
     /// The end of each partition: the offset after its last record.
     #[must_use]
     pub fn ends(&self) -> BTreeMap<i32, i64> {

@@ -40,6 +40,49 @@ pub async fn create(kafka: &str, name: &str, partitions: i32) -> Result<()> {
     all_done(admin(kafka)?.create_topics(&[topic], &options()).await?)
 }
 
+/// Creates the topic `name` with a partition for each of these brokers, on which it is alone, and with this
+/// `cleanup.policy`.
+///
+/// # Errors
+/// As for [`create`].
+///
+/// # Cancel safety
+/// Cancelled, the topic may come to exist.
+pub async fn place(kafka: &str, name: &str, brokers: &[i32], cleanup: &str) -> Result<()> {
+    let replicas: Vec<&[i32]> = brokers.iter().map(std::slice::from_ref).collect();
+    let count = i32::try_from(brokers.len())?;
+    let topic =
+        NewTopic::new(name, count, TopicReplication::Variable(&replicas)).set("cleanup.policy", cleanup);
+    all_done(admin(kafka)?.create_topics(&[topic], &options()).await?)
+}
+
+/// Removes the records of the topic `name` before an offset, in each of so many partitions, as retention does.
+///
+/// # Errors
+/// When Kafka refuses, or does not answer.
+///
+/// # Cancel safety
+/// Cancelled, the records may be gone.
+pub async fn delete_records(kafka: &str, name: &str, partitions: i32, before: i64) -> Result<()> {
+    let mut list = TopicPartitionList::new();
+    for partition in 0..partitions {
+        list.add_partition_offset(name, partition, Offset::Offset(before))?;
+    }
+    let deleted = admin(kafka)?.delete_records(&list, &options()).await?;
+    deleted.elements().iter().try_for_each(|element| Ok(element.error()?))
+}
+
+/// The number of partitions of the topic `name` that have no leader. Blocks for up to 10 s.
+///
+/// # Errors
+/// When Kafka does not answer.
+pub fn leaderless(kafka: &str, name: &str) -> Result<usize> {
+    let consumer: BaseConsumer = ClientConfig::new().set("bootstrap.servers", kafka).create()?;
+    let metadata = consumer.fetch_metadata(Some(name), ANSWER)?;
+    let partitions = metadata.topics().iter().flat_map(rdkafka::metadata::MetadataTopic::partitions);
+    Ok(partitions.filter(|partition| partition.leader() < 0).count())
+}
+
 /// Deletes the topic `name`.
 ///
 /// # Errors

@@ -1,4 +1,4 @@
-//! Every block of Rust in the README and in the guides stands in a source file of the examples, so it is compiled.
+//! Every block of Rust in the README, in the guides and in the pages of examples stands in a source file of the examples, so it is compiled.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -42,6 +42,7 @@ fn files(folder: &Path, extension: &str, found: &mut Vec<PathBuf>) -> Result<()>
 fn pages() -> Result<Vec<PathBuf>> {
     let mut pages = vec![workspace().join("README.md")];
     files(&workspace().join("docs/guide"), "md", &mut pages)?;
+    files(&workspace().join(EXAMPLES), "md", &mut pages)?;
     Ok(pages)
 }
 

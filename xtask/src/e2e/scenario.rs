@@ -10,10 +10,20 @@ use crate::interrupt::Interrupt;
 use crate::{run, servers, tools};
 
 /// The scenarios.
-pub(super) const NAMES: [&str; 6] = ["killed", NATIVE, "panics", "recreate", RESTORED_STORE, "slow-drain"];
+pub(super) const NAMES: [&str; 8] =
+    [CACHE, EDGES, "killed", NATIVE, "panics", "recreate", RESTORED_STORE, "slow-drain"];
 
 /// The one without a service.
 const NATIVE: &str = "native";
+
+/// The one that restarts caches.
+const CACHE: &str = "cache";
+
+/// The one that starts brokers of its own, and reads from some of them over TLS.
+const EDGES: &str = "edges";
+
+/// The feature that it needs.
+const SECURED: &str = "kafka-assigner-e2e/secured";
 
 /// The one that needs etcdutl.
 const RESTORED_STORE: &str = "restored-store";
@@ -24,13 +34,25 @@ const PACKAGES: [&str; 2] = ["kafka-assigner-cli", "kafka-assigner-e2e"];
 /// The packages where there is no service.
 const NATIVE_PACKAGES: [&str; 2] = ["kafka-assigner-example-native-consumer", "kafka-assigner-e2e"];
 
+/// The packages where caches are restarted.
+const CACHE_PACKAGES: [&str; 3] = ["kafka-assigner-cli", "kafka-assigner-e2e", "kafka-assigner-example-cache"];
+
 /// A scenario bounds each of its own steps; the longest takes ten minutes.
 const BOUND: Duration = Duration::from_secs(20 * 60);
 
+/// The packages of the scenario `name`.
+fn packages(name: &str) -> &'static [&'static str] {
+    match name {
+        NATIVE => &NATIVE_PACKAGES,
+        CACHE => &CACHE_PACKAGES,
+        _ => &PACKAGES,
+    }
+}
+
 /// Builds, starts Kafka and plays; each group of servers has an etcd of its own.
 pub(super) fn run(name: &str, json: bool, interrupt: &Interrupt) -> Result<ExitCode> {
-    let packages = if name == NATIVE { &NATIVE_PACKAGES } else { &PACKAGES };
-    let programs = run::build(packages, run::Profile::Release, interrupt)?;
+    let features: &[&str] = if name == EDGES { &[SECURED] } else { &[] };
+    let programs = run::build_with(packages(name), features, run::Profile::Release, interrupt)?;
     let etcd = tools::Etcd::provide(interrupt)?;
     let (tool, kafka) = servers::start_kafka(interrupt)?;
     let folder = folder()?;

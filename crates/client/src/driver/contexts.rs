@@ -39,6 +39,8 @@ struct PartitionContexts {
     topic_id: Option<TopicId>,
     /// The record that is passed over, for all grants.
     skipped: SkippedOffset,
+    /// The number of calls that have failed in a row before the last one.
+    failures: u32,
     /// The running preparation's.
     warm: Option<WarmContext>,
     reserved: Option<ReservedContext>,
@@ -71,6 +73,11 @@ impl HeldPartitions {
         self.contexts(partition).skipped.set(offset);
     }
 
+    /// The contexts of `partition` that follow are for a call before which so many have failed in a row.
+    pub(super) fn count_failures(&mut self, partition: &TopicPartition, failures: u32) {
+        self.contexts(partition).failures = failures;
+    }
+
     /// The context of a preparation.
     pub(super) fn warm(
         &mut self,
@@ -86,6 +93,7 @@ impl HeldPartitions {
             handoff: handoff_of(provenance),
             current_owner,
             start_offset,
+            failures: held.failures,
             topic_id: held.topic_id,
             progress: Arc::new(WarmUpProgress::default()),
             cancelled: held.cancelled.clone(),
@@ -294,6 +302,7 @@ impl PartitionContexts {
             records,
             topic_id: None,
             skipped: SkippedOffset::default(),
+            failures: 0,
             warm: None,
             reserved: None,
             owned: None,

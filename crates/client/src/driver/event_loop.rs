@@ -302,6 +302,7 @@ impl<T: Transport, H: PartitionHandler> Driver<T, H> {
                     info!(group = &*self.group, %partition, ?call, "calling the handler");
                     let topic_id = self.roles.topic_id(&partition);
                     self.held.skip(&partition, self.roles.skipped(&partition));
+                    self.held.count_failures(&partition, self.roles.failures(&partition));
                     self.calls.start(&mut self.held, (partition, topic_id), call);
                 }
                 RoleAction::Cancel(partition) => self.held.cancel(&partition),

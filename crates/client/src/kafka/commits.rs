@@ -18,18 +18,17 @@ use super::commit_note::CommitNote;
 use super::error::KafkaRunnerError;
 use crate::claim::Claim;
 
-/// The longest time between two commits of the offset of an owned partition, though it has not moved. Kafka drops what
-/// was not committed again for `offsets.retention.minutes`: 7 days by default, and a day in clusters that were set up
-/// tight.
-const REFRESH: Duration = Duration::from_secs(6 * 60 * 60);
-
 /// The longest wait between commits while they fail, unless `commit_interval` is longer: one line in the log each time, and
 /// as much is handled twice where its cause ends and the process crashes.
 const LONGEST_PAUSE: Duration = Duration::from_secs(10);
 
 /// Positions by partition; clones share them.
-#[derive(Clone, Default)]
-pub(super) struct Commits(Arc<Mutex<BTreeMap<TopicPartition, Tracked>>>);
+#[derive(Clone)]
+pub(super) struct Commits {
+    tracked: Arc<Mutex<BTreeMap<TopicPartition, Tracked>>>,
+    /// The longest time between two commits of the offset of an owned partition, though it has not moved.
+    refresh: Duration,
+}
 
 /// The offset after the last record that was processed, of one partition. Who processes moves it without a lock; clones
 /// share it.
@@ -67,9 +66,9 @@ impl Tracked {
         self.next.get() > self.committed
     }
 
-    /// True if the broker has to be reminded of the offset, moved or not.
-    fn is_stale(&self, now: Instant) -> bool {
-        self.at.is_none_or(|at| now.duration_since(at) >= REFRESH)
+    /// True if the broker has to be reminded of the offset, moved or not, since that was `refresh` ago.
+    fn is_stale(&self, refresh: Duration, now: Instant) -> bool {
+        self.at.is_none_or(|at| now.duration_since(at) >= refresh)
     }
 
     fn position(&self, partition: &TopicPartition) -> Position {
@@ -79,8 +78,12 @@ impl Tracked {
 }
 
 impl Commits {
+    pub(super) fn new(refresh: Duration) -> Self {
+        Self { tracked: Arc::default(), refresh }
+    }
+
     fn tracked(&self) -> MutexGuard<'_, BTreeMap<TopicPartition, Tracked>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.tracked.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Begins with a partition whose records before `next` were processed by others. They are committed once more: by
@@ -110,7 +113,7 @@ impl Commits {
 
     /// The offsets that may be committed at `now`, and have moved or are stale.
     fn due(&self, now: Instant) -> Vec<Position> {
-        let is_due = |tracked: &Tracked| tracked.has_moved() || tracked.is_stale(now);
+        let is_due = |tracked: &Tracked| tracked.has_moved() || tracked.is_stale(self.refresh, now);
         let tracked = self.tracked();
         let due = tracked.iter().filter(|(_, tracked)| is_due(tracked) && tracked.claim.is_valid());
         due.map(|(partition, tracked)| tracked.position(partition)).collect()
@@ -159,7 +162,7 @@ impl Commits {
     /// Commits all the time: what has moved, and what would be forgotten. Nothing ends it: a consumer that commits nothing
     /// in silence would repeat everything after a crash.
     pub(super) async fn keep_committing(self, client: Client, every: Duration) {
-        let mut pace = CommitPace::new(every.min(REFRESH));
+        let mut pace = CommitPace::new(every.min(self.refresh));
         loop {
             let result = AssertUnwindSafe(self.commit(&client, None)).catch_unwind().await;
             let wait = match result {
@@ -218,6 +221,8 @@ mod tests {
     use crate::session::ClaimTerm;
     use kafka_assigner_types::moment::Moment;
 
+    const REFRESH: Duration = Duration::from_secs(6 * 60 * 60);
+
     fn partition() -> TopicPartition {
         partition_of(0)
     }
@@ -246,7 +251,7 @@ mod tests {
     #[tokio::test]
     async fn a_commit_whose_claim_ends_while_it_waits_for_its_turn_is_not_sent() {
         let client = Client::new(&KafkaOptions::new("127.0.0.1:1", "g")).expect("valid options");
-        let (commits, at, claim) = (Commits::default(), partition(), claim());
+        let (commits, at, claim) = (Commits::new(REFRESH), partition(), claim());
         commits.begin(&at, claim.clone(), TopicId::new([7; 16]), offset(7));
         commits.position(&at).advance(offset(8));
         let turn = client.turn().await;
@@ -268,7 +273,7 @@ mod tests {
         cluster.create_topic("t", 300, 1).expect("a new topic");
         let options = KafkaOptions::new(cluster.bootstrap_servers(), "g");
         let client = Client::new(&options).expect("valid options");
-        let commits = Commits::default();
+        let commits = Commits::new(REFRESH);
         let partitions: Vec<_> = (0..300).map(partition_of).collect();
         for at in &partitions {
             commits.begin(at, claim(), None, offset(7));
@@ -309,7 +314,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn an_offset_is_committed_after_the_grant_and_again_every_six_hours() {
-        let (commits, at, claim) = (Commits::default(), partition(), claim());
+        let (commits, at, claim) = (Commits::new(REFRESH), partition(), claim());
         commits.begin(&at, claim.clone(), TopicId::new([7; 16]), offset(7));
         let note = CommitNote { epoch: Epoch(5), topic_id: TopicId::new([7; 16]) };
         let first = vec![Position { partition: at.clone(), next: offset(7), note }];
@@ -327,7 +332,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_record_that_is_committed_puts_the_next_refresh_off() {
-        let (commits, at) = (Commits::default(), partition());
+        let (commits, at) = (Commits::new(REFRESH), partition());
         commits.begin(&at, claim(), None, offset(7));
         commits.committed(&commits.due(Instant::now()), Instant::now());
         tokio::time::advance(REFRESH - Duration::from_secs(1)).await;

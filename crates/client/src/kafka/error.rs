@@ -15,6 +15,9 @@ pub enum KafkaRunnerError {
     /// Processed offsets can't be committed that often; see [`KafkaOptions::commit_interval`](crate::kafka::KafkaOptions::commit_interval).
     #[error("commit_interval = {0:?} is refused: it must be longer than 0")]
     CommitInterval(Duration),
+    /// Offsets can't be committed again all the time; see [`KafkaOptions::offset_refresh`](crate::kafka::KafkaOptions::offset_refresh).
+    #[error("offset_refresh = {0:?} is refused: it must be longer than 0")]
+    OffsetRefresh(Duration),
     /// A setting has another value than the runner needs.
     #[error("setting {setting} = {value:?} is refused: the runner needs {needed:?}")]
     Setting {

@@ -79,10 +79,15 @@ pub struct KafkaOptions {
     pub concurrency: usize,
     /// The interval between two commits of processed offsets. Default 200 ms; longer than 0. It bounds how many records
     /// are handled twice at a switch, and how far a warm reader follows behind. A few milliseconds come close to a
-    /// commit after each record. Longer than 6 h counts as 6 h, since offsets are committed again that often.
+    /// commit after each record. Longer than `offset_refresh` counts as that.
     pub commit_interval: Duration,
+    /// The time after which the offset of an owned partition is committed again, though it has not moved: Kafka drops what
+    /// was not for `offsets.retention.minutes`, which the brokers set. Default 6 h; longer than 0. Keep it below half of
+    /// what the brokers have, or a quiet partition begins anew when it moves, as [`StartPositions`](super::StartPositions)
+    /// say. Kafka's default is 7 days, and tight clusters have a day.
+    pub offset_refresh: Duration,
     /// Settings of librdkafka, which win over this crate's defaults. What the runner relies on can't be set: no automatic
-    /// commits, end-of-partition events, no automatic reset of offsets, and the two fields above.
+    /// commits, end-of-partition events, no automatic reset of offsets, and `brokers` and `group`.
     pub settings: Vec<(String, String)>,
     /// Fetches tokens where brokers ask for SASL `OAUTHBEARER`; `None` (the default) = they don't, or librdkafka does it.
     pub tokens: Option<TokenSource>,
@@ -96,6 +101,7 @@ impl KafkaOptions {
             group: group.into(),
             concurrency: 64,
             commit_interval: Duration::from_millis(200),
+            offset_refresh: Duration::from_secs(6 * 60 * 60),
             settings: Vec::new(),
             tokens: None,
         }
@@ -103,10 +109,13 @@ impl KafkaOptions {
 
     /// # Errors
     ///
-    /// [`KafkaRunnerError::CommitInterval`], [`KafkaRunnerError::Setting`].
+    /// [`KafkaRunnerError::CommitInterval`], [`KafkaRunnerError::OffsetRefresh`], [`KafkaRunnerError::Setting`].
     pub(super) fn validate(&self) -> Result<(), KafkaRunnerError> {
         if self.commit_interval.is_zero() {
             return Err(KafkaRunnerError::CommitInterval(self.commit_interval));
+        }
+        if self.offset_refresh.is_zero() {
+            return Err(KafkaRunnerError::OffsetRefresh(self.offset_refresh));
         }
         self.settings.iter().try_for_each(|(key, value)| match self.fixed(key) {
             Some(needed) if needed != value => Err(KafkaRunnerError::Setting {
@@ -165,6 +174,7 @@ impl fmt::Debug for KafkaOptions {
             .field("group", &self.group)
             .field("concurrency", &self.concurrency)
             .field("commit_interval", &self.commit_interval)
+            .field("offset_refresh", &self.offset_refresh)
             .field("settings", &self.settings.iter().map(shown).collect::<Vec<_>>())
             .field("tokens", &self.tokens)
             .finish()

@@ -200,6 +200,11 @@ impl<H: RecordHandler> Processing<H> {
                 self.stand(reader.next(), damaged.to_string());
                 return Ok(());
             }
+            // What was processed is committed first, or it would be told as gone with what is: the next start is there.
+            Err(removed @ ReadFailure::OutOfRange) => {
+                self.commit_and_spoil(&removed.to_string()).await;
+                return Err(ProcessingEnded);
+            }
             Err(failure) => return Err(self.spoil(&failure.to_string())),
         }
         self.owned.claim().valid().await.map_err(|_| ProcessingEnded)?;

@@ -90,7 +90,7 @@ impl<H: RecordHandler> KafkaRunner<H> {
     ///
     /// # Errors
     ///
-    /// - [`KafkaRunnerError::CommitInterval`]: it is 0.
+    /// - [`KafkaRunnerError::CommitInterval`], [`KafkaRunnerError::OffsetRefresh`]: it is 0.
     /// - [`KafkaRunnerError::Client`]: a setting of librdkafka is unknown or out of its bounds.
     ///
     /// Brokers that can't be reached are no error; they are tried all the time.
@@ -101,7 +101,7 @@ impl<H: RecordHandler> KafkaRunner<H> {
     pub fn new(options: &KafkaOptions, handler: H) -> Result<Self, KafkaRunnerError> {
         options.validate()?;
         let client = Client::new(options)?;
-        let (commits, committing) = (Commits::default(), CancellationToken::new());
+        let (commits, committing) = (Commits::new(options.offset_refresh), CancellationToken::new());
         let commit = commits.clone().keep_committing(client.clone(), options.commit_interval);
         tokio::spawn(committing.clone().run_until_cancelled_owned(commit));
         let (handler, permits) = (Arc::new(handler), Arc::new(Semaphore::new(options.permits())));

@@ -103,6 +103,12 @@ impl Roles {
         self.is_owner(partition) || self.entries.get(partition).is_some_and(drains)
     }
 
+    /// The number of calls for `partition` that have failed in a row; 0 where nothing is known of it.
+    #[must_use]
+    pub fn failures(&self, partition: &TopicPartition) -> u32 {
+        self.entries.get(partition).map_or(0, Entry::failures)
+    }
+
     /// True = nothing is held and nothing is running.
     #[must_use]
     pub fn is_idle(&self) -> bool {
@@ -234,7 +240,7 @@ impl Roles {
     fn start_warming(&mut self, mut waiting: Vec<(TopicPartition, Call)>, actions: &mut Vec<RoleAction>) {
         let free = self.max_warming.saturating_sub(self.counts().warming);
         waiting.sort_by_key(|(partition, call)| {
-            let failures = self.entries.get(partition).map_or(0, Entry::failures);
+            let failures = self.failures(partition);
             (failures > 0, matches!(call, Call::Warm { current_owner: Some(_), .. }), failures)
         });
         for (partition, call) in waiting.into_iter().take(free) {

@@ -7,6 +7,10 @@ use std::time::Duration;
 /// The scenarios.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Scenario {
+    /// Caches are restarted under readers
+    Cache,
+    /// Kafka, and handlers, misbehave in thirteen ways
+    Edges,
     /// Consumers are killed
     Killed,
     /// Members of Kafka groups without a service
@@ -38,7 +42,7 @@ pub(crate) struct Settings {
     /// Its version, for reports
     #[arg(long, default_value = "")]
     pub(crate) kafka_version: String,
-    /// The folder with Kafka's jars, where the scenario restarts a broker of its own
+    /// The folder with Kafka's jars, where the scenario starts or restarts brokers of its own
     #[arg(long)]
     pub(crate) kafka_jars: Option<PathBuf>,
     /// The folder with the programs: an instance, and this one

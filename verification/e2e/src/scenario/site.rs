@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
@@ -58,6 +59,23 @@ impl Site {
             .await
     }
 
+    /// The same, with instances that reach Kafka at `address` over TLS, whose certificates `ca` has signed, and log in
+    /// by SCRAM-SHA-512.
+    pub(crate) async fn start_secured(
+        settings: &Settings,
+        name: &str,
+        address: &str,
+        (ca, user, password): (&Path, &str, &str),
+    ) -> Result<Self> {
+        let service = Service::new(settings.programs.join("kafka-assigner"), address, &settings.folder)
+            .with_switch("--kafka-tls")
+            .with("--kafka-ca", ca.display())
+            .with("--kafka-sasl-mechanism", "SCRAM-SHA-512")
+            .with("--kafka-user", user)
+            .with("--kafka-password", password);
+        Self::served(settings, name, INSTANCES, service).await
+    }
+
     /// Starts an etcd and so many instances of it that also have a strategy that panics.
     pub(crate) async fn start_panicking(settings: &Settings, name: &str, instances: usize) -> Result<Self> {
         let [operators, server] =
@@ -100,6 +118,11 @@ impl Site {
         settings: &[&str],
     ) -> Result<Group> {
         topics::create(&self.settings.kafka, name, partitions).await?;
+        self.group_of(name, mode, settings)
+    }
+
+    /// A new group with these settings beside its mode, of a topic that is there.
+    pub(crate) fn group_of(&self, name: &str, mode: Mode, settings: &[&str]) -> Result<Group> {
         let mode_named = mode.to_string();
         self.instances.set_group(name, &[&["--mode", &mode_named], settings].concat())?;
         let observing = Observing::start(self.store()?, DEFAULT_PREFIX, name)?;
@@ -122,11 +145,15 @@ impl Site {
     pub(crate) fn workers(&self, groups: &[&str]) -> Workers {
         let program = self.settings.programs.join("kafka-assigner-e2e");
         let workers = Workers::new(program, self.settings.folder.clone(), Vec::new());
-        let workers =
-            workers.with("--groups", groups.join(",")).with("--endpoints", self.instances.endpoints());
+        let workers = workers.with("--groups", groups.join(",")).with("--endpoints", self.endpoints());
         workers
             .with("--brokers", &self.settings.kafka)
             .with("--sinks", self.settings.folder.to_string_lossy())
+    }
+
+    /// The addresses of its instances, with commas.
+    pub(crate) fn endpoints(&self) -> String {
+        self.instances.endpoints()
     }
 
     /// Its etcd.

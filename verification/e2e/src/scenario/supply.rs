@@ -1,5 +1,6 @@
 //! The records of a group: numbered, at a steady rate in each partition of the topic with the group's name.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -48,6 +49,11 @@ impl Supply {
         Ok(Self { group: group.to_owned(), partitions, first, production })
     }
 
+    /// The records that Kafka has acknowledged so far.
+    pub(crate) fn count(&self) -> usize {
+        self.production.produced().count()
+    }
+
     /// Stops.
     pub(crate) async fn stop(mut self) -> Result<Supplied> {
         let produced = self.production.stop().await?;
@@ -68,6 +74,16 @@ impl Supplied {
             rounds.into_iter().map(move |round| id(self.first, self.partitions, round, partition))
         };
         self.produced.rounds().into_iter().flat_map(of).collect()
+    }
+
+    /// The ids of the records that Kafka acknowledged, by partition and offset.
+    pub(crate) fn log(&self) -> BTreeMap<u32, BTreeMap<i64, u64>> {
+        let of = |(partition, rounds): (i32, BTreeMap<i64, usize>)| {
+            let ids =
+                rounds.into_iter().map(|(at, round)| (at, id(self.first, self.partitions, round, partition)));
+            (partition.unsigned_abs(), ids.collect())
+        };
+        self.produced.offsets().into_iter().map(of).collect()
     }
 
     /// Waits until all of it was handled, for as long as that goes on: no longer than `standstill` without progress.

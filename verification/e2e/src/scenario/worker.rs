@@ -105,7 +105,7 @@ impl RecordHandler for Worker {
 }
 
 /// The payload of a record is its id.
-fn id(record: &Record) -> u64 {
+pub(in crate::scenario) fn id(record: &Record) -> u64 {
     let payload = record.value().and_then(|payload| std::str::from_utf8(payload).ok());
     payload.and_then(|text| text.parse().ok()).unwrap_or(u64::MAX)
 }

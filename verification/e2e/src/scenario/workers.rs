@@ -16,6 +16,8 @@ const LEAVE: Duration = Duration::from_secs(60);
 #[derive(Debug)]
 pub(crate) struct Workers {
     program: PathBuf,
+    /// The part of the program that each plays.
+    part: &'static str,
     folder: PathBuf,
     arguments: Vec<String>,
     running: Vec<NamedProcess>,
@@ -35,7 +37,13 @@ pub(crate) struct Killed {
 impl Workers {
     /// None yet. `arguments` are those that all have in common.
     pub(crate) const fn new(program: PathBuf, folder: PathBuf, arguments: Vec<String>) -> Self {
-        Self { program, folder, arguments, running: Vec::new() }
+        Self { program, part: "work", folder, arguments, running: Vec::new() }
+    }
+
+    /// The same workers, of which those that join from now on play another part of the program.
+    pub(crate) const fn playing(mut self, part: &'static str) -> Self {
+        self.part = part;
+        self
     }
 
     /// The same workers with one more argument for those that join from now on.
@@ -44,11 +52,20 @@ impl Workers {
         self
     }
 
+    /// The same workers with another value of an argument for those that join from now on.
+    pub(crate) fn instead(mut self, option: &str, value: impl Into<String>) -> Self {
+        let place = self.arguments.iter().position(|argument| argument == option);
+        if let Some(given) = place.and_then(|place| self.arguments.get_mut(place + 1)) {
+            *given = value.into();
+        }
+        self
+    }
+
     /// The consumer `name` joins the groups of the workers.
     pub(crate) fn join(&mut self, name: &str) -> Result<()> {
         let log = self.folder.join(format!("{name}.log"));
         let mut command = Command::new(&self.program);
-        command.arg("work").args(["--name", name]).args(&self.arguments);
+        command.arg(self.part).args(["--name", name]).args(&self.arguments);
         self.running.push(NamedProcess::start(name, command, log)?);
         Ok(())
     }

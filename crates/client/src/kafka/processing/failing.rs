@@ -154,7 +154,7 @@ impl<H: RecordHandler> Processing<H> {
 
     /// Has the state built again. What was processed before is committed first, so that it is not processed again; where
     /// that fails it is.
-    async fn commit_and_spoil(&self, reason: &str) {
+    pub(super) async fn commit_and_spoil(&self, reason: &str) {
         let at = self.context.partition();
         if let Err(error) = self.parts.commits.commit(&self.parts.client, Some(at)).await {
             warn!(partition = %at, error = &error as &dyn std::error::Error, "records will come again");

@@ -96,6 +96,7 @@ impl Grant {
             partition: partition(),
             handoff: None,
             current_owner: None,
+            failures: 0,
             start_offset: self.start.map(offset),
             topic_id: id(8),
             progress: Arc::new(WarmUpProgress::default()),

@@ -76,6 +76,13 @@ async fn an_interval_of_commits_that_can_not_be_kept_is_refused() {
 }
 
 #[tokio::test]
+async fn offsets_that_would_be_committed_again_all_the_time_are_refused() {
+    let options = KafkaOptions { offset_refresh: Duration::ZERO, ..KafkaOptions::new("127.0.0.1:1", "g") };
+    let text = KafkaRunner::new(&options, Idle).expect_err("no time between").to_string();
+    assert!(text.contains("offset_refresh = 0ns") && text.contains("longer than 0"), "{text}");
+}
+
+#[tokio::test]
 async fn any_number_of_records_at_once_is_accepted() {
     for concurrency in [0, usize::MAX] {
         let options = KafkaOptions { concurrency, ..KafkaOptions::new("127.0.0.1:1", "g") };
@@ -130,6 +137,7 @@ async fn warm_up(records: i64, size: usize) -> Vec<(i64, u64, u64)> {
         partition: TopicPartition::try_from(("t", 0)).expect("a valid name"),
         handoff: Some(HandoffId::new("h")),
         current_owner: None,
+        failures: 0,
         start_offset: None,
         topic_id: None,
         progress: handler.progress.clone(),

@@ -12,8 +12,11 @@ use crate::kafka::error::KafkaRunnerError;
 use crate::kafka::reader::PartitionReader;
 
 /// The wait of a preparation for a direct grant for its first record, or for the word that there is none, before it
-/// gives its place to another one. It loses nothing by that, and is tried again. A fetch is answered within half a second.
-const FIRST_FETCH_WAIT: Duration = Duration::from_secs(10);
+/// gives its place to another one. It loses nothing by that, and is tried again with twice the wait. A fetch is answered
+/// within half a second; and while partitions without a leader have all places, those that could be read wait so long.
+const FIRST_FETCH_WAIT: Duration = Duration::from_secs(2);
+/// The longest such wait: a broker that answers later than that is of no use.
+const LONGEST_FIRST_FETCH_WAIT: Duration = Duration::from_secs(10);
 /// The same for a handoff, which is declined then: there the present owner works meanwhile, and other members are asked.
 const FIRST_FETCH_WAIT_OF_A_HANDOFF: Duration = Duration::from_secs(30);
 /// The wait for each further one. All that was read so far is lost then, so this is as long as the service waits by
@@ -58,11 +61,11 @@ impl<'a> WarmUpWatch<'a> {
         }
     }
 
-    const fn patience(&self) -> Duration {
+    fn patience(&self) -> Duration {
         match (&self.first, &self.context.handoff) {
             (Some(_), _) => NEXT_FETCH_WAIT,
             (None, Some(_)) => FIRST_FETCH_WAIT_OF_A_HANDOFF,
-            (None, None) => FIRST_FETCH_WAIT,
+            (None, None) => first_fetch_wait(self.context.failures),
         }
     }
 
@@ -71,5 +74,22 @@ impl<'a> WarmUpWatch<'a> {
         let Some(first) = self.first else { return };
         let [done, total] = [next, bound.max(next)].map(|to| to.since(first));
         self.context.report(done, Some(total));
+    }
+}
+
+/// The wait of a preparation for a direct grant, of which so many have failed in a row.
+fn first_fetch_wait(failures: u32) -> Duration {
+    // 2^3 times the first one is beyond the longest.
+    FIRST_FETCH_WAIT.saturating_mul(1 << failures.min(3)).min(LONGEST_FIRST_FETCH_WAIT)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_preparation_that_reads_nothing_gives_its_place_up_soon_and_each_time_later() {
+        let waits = [0, 1, 2, 3, u32::MAX].map(|failures| first_fetch_wait(failures).as_secs());
+        assert_eq!(waits, [2, 4, 8, 10, 10]);
     }
 }

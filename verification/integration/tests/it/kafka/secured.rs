@@ -60,6 +60,7 @@ impl Authority {
         let config = KafkaClusterConfig {
             jars,
             brokers,
+            controllers: brokers,
             keystore,
             client_authority: mutual.then(|| self.ca()),
             users: vec![user(USER), user(UNUSUAL)],

@@ -1,0 +1,83 @@
+//! Questions over HTTP: `GET /TOPIC/PARTITION/KEY`.
+//!
+//! | answer | when |
+//! | --- | --- |
+//! | 200, the value | the key has one; `x-offset` is the offset of its record, `x-epoch` the epoch of its owner |
+//! | 404 | it has none; `x-epoch` as well |
+//! | 421 | the partition is not owned here: ask another one |
+//! | 503 | too many ask |
+
+use axum::Router;
+use axum::extract::{Path, State};
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use kafka_assigner_client::kafka::{RunnerHandle, StateReadError};
+use kafka_assigner_client::{Epoch, TopicPartition};
+
+use crate::shelf::{Shelf, ShelfEntry};
+
+/// The routes to the shelves of a runner.
+pub(crate) fn routes(shelves: RunnerHandle<Shelf>) -> Router {
+    Router::new().route("/{topic}/{partition}/{key}", get(look)).with_state(shelves)
+}
+
+async fn look(
+    State(shelves): State<RunnerHandle<Shelf>>,
+    Path((topic, partition, key)): Path<(String, u32, String)>,
+) -> Response {
+    let Ok(at) = TopicPartition::try_from((topic.as_str(), partition)) else {
+        return StatusCode::BAD_REQUEST.into_response();
+    };
+    // The look runs between two records; its answer counts only if the partition is still owned after it.
+    match shelves.read(&at, move |shelf, epoch| (shelf.get(&key), epoch)).await {
+        Ok((entry, epoch)) => found(entry, epoch),
+        Err(StateReadError::Busy(_)) => StatusCode::SERVICE_UNAVAILABLE.into_response(),
+        Err(_) => StatusCode::MISDIRECTED_REQUEST.into_response(),
+    }
+}
+
+fn found(entry: Option<ShelfEntry>, epoch: Epoch) -> Response {
+    let epoch = [("x-epoch", epoch.to_string())];
+    match entry {
+        Some(ShelfEntry { value, offset }) => {
+            (epoch, [("x-offset", offset.to_string())], value).into_response()
+        }
+        None => (StatusCode::NOT_FOUND, epoch).into_response(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+    use kafka_assigner_client::Offset;
+    use kafka_assigner_client::kafka::{KafkaOptions, KafkaRunner};
+
+    use super::*;
+    use crate::shelf::Keeper;
+
+    #[test]
+    fn an_answer_says_how_new_it_is_and_under_which_epoch() {
+        let entry = ShelfEntry { value: Bytes::from_static(b"7"), offset: Offset::ZERO };
+        let answer = found(Some(entry), Epoch(5));
+        assert_eq!(answer.status(), StatusCode::OK);
+        assert_eq!(
+            (&answer.headers()["x-epoch"], &answer.headers()["x-offset"]),
+            (&"5".parse().unwrap(), &"0".parse().unwrap())
+        );
+        let answer = found(None, Epoch(5));
+        assert_eq!(answer.status(), StatusCode::NOT_FOUND);
+        assert_eq!(answer.headers()["x-epoch"], "5");
+    }
+
+    #[tokio::test]
+    async fn a_partition_of_another_consumer_is_refused() {
+        let runner = KafkaRunner::new(&KafkaOptions::new("127.0.0.1:1", "g"), Keeper).unwrap();
+        let ask = |topic: &str| {
+            let path = Path((topic.to_owned(), 3, "a".to_owned()));
+            look(State(runner.handle()), path)
+        };
+        assert_eq!(ask("prices").await.status(), StatusCode::MISDIRECTED_REQUEST);
+        assert_eq!(ask("no topic").await.status(), StatusCode::BAD_REQUEST);
+    }
+}
