@@ -11,7 +11,7 @@
 use std::collections::BTreeMap;
 
 use crate::draft::Draft;
-use crate::record::{Assignment, Extra, Resumed, Stop};
+use crate::record::{Assignment, Extra, Owner, Resumed, Stop};
 use crate::state::{Entry, GroupState};
 use crate::view::{Role, role};
 use crate::write::Write;
@@ -113,7 +113,7 @@ pub fn standing<'s>(state: &'s GroupState, at: &TopicPartition) -> Option<&'s St
     let assignment = state.assignment(at)?;
     let stop = assignment.stop.as_ref()?;
     let is_owners = || {
-        let owner = assignment.owner.as_ref().map(|owner| owner.member());
+        let owner = assignment.owner.as_ref().map(Owner::member);
         owner.is_some_and(|owner| stop.is_by(&owner) && !state.presence(&owner).is_over())
     };
     (stop.is_last() || (stop.resumed.is_none() && is_owners())).then_some(stop)

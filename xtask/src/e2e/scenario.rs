@@ -35,7 +35,8 @@ const PACKAGES: [&str; 2] = ["kafka-assigner-cli", "kafka-assigner-e2e"];
 const NATIVE_PACKAGES: [&str; 2] = ["kafka-assigner-example-native-consumer", "kafka-assigner-e2e"];
 
 /// The packages where caches are restarted.
-const CACHE_PACKAGES: [&str; 3] = ["kafka-assigner-cli", "kafka-assigner-e2e", "kafka-assigner-example-cache"];
+const CACHE_PACKAGES: [&str; 3] =
+    ["kafka-assigner-cli", "kafka-assigner-e2e", "kafka-assigner-example-cache"];
 
 /// A scenario bounds each of its own steps; the longest takes ten minutes.
 const BOUND: Duration = Duration::from_secs(20 * 60);

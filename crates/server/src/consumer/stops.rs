@@ -23,7 +23,7 @@ impl ConsumerService {
                     tracing::warn!(group = %group.name(), consumer = %member, stopped = reports.len(), "marks of partitions that stand changed");
                 }
                 Ok(_) => {
-                    tracing::debug!(consumer = %member, "marks of partitions that stand changed meanwhile")
+                    tracing::debug!(consumer = %member, "marks of partitions that stand changed meanwhile");
                 }
                 Err(error) => {
                     tracing::debug!(consumer = %member, %error, "marks of partitions that stand not written");
