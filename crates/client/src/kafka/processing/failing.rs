@@ -12,7 +12,7 @@ use crate::kafka::runner_parts::can_spoil;
 use crate::kafka::runner_watch::CountedRecord;
 use crate::status::StoppedPartition;
 
-/// What a task knows of the record before which its partition stands, or stood.
+/// The record before which a partition stands, or stood, as its task knows it.
 #[derive(Debug, Default)]
 pub(super) struct Standstill {
     /// The epoch under which it stands; `None` = it does not.
