@@ -31,6 +31,8 @@ mod listener;
 mod offsets;
 mod options;
 mod partition;
+#[cfg(test)]
+mod positions_test;
 mod properties;
 mod shared;
 #[cfg(test)]
