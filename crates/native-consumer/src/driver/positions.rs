@@ -30,8 +30,7 @@ impl Driver {
                 ReadCommand::Read { partition, position, is_chosen } => {
                     self.read(&partition, position);
                     if is_chosen {
-                        self.ledger.commit_position(&partition);
-                        self.commits.hurry(now);
+                        self.begin_elsewhere(&partition, now);
                     }
                 }
                 ReadCommand::Stop(partition) => drop(self.reading.remove(&partition)),
@@ -71,6 +70,16 @@ impl Driver {
             self.ledger.own(partition.clone(), position.offset);
         }
         self.reading.insert(partition.clone(), position);
+    }
+
+    /// The policy chose the position: it is committed, and what was read before it is forgotten.
+    fn begin_elsewhere(&mut self, partition: &TopicPartition, now: Moment) {
+        if let Some(cell) = self.cells.get(partition) {
+            cell.reset();
+        }
+        self.commits.sought(partition);
+        self.ledger.commit_position(partition);
+        self.commits.hurry(now);
     }
 
     fn ask_offsets(
