@@ -34,6 +34,8 @@ mod partition;
 #[cfg(test)]
 mod positions_test;
 mod properties;
+#[cfg(test)]
+mod rebalance_test;
 mod shared;
 #[cfg(test)]
 mod simulated;
