@@ -19,9 +19,6 @@ use kafka_assigner_types::moment::Moment;
 use crate::membership::RequestNumbers;
 use crate::{AnswerFailure, KafkaError, RequestNumber, RetryWait};
 
-/// Errors that pass: the partition is asked for again.
-const PASSING: [i16; 17] = [3, 5, 6, 7, 9, 13, 14, 15, 16, 56, 74, 75, 76, 78, 88, 100, 103];
-
 /// The answer to a partition for which no offset was committed, or whose offset the log does not have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ResetPolicy {
@@ -288,7 +285,7 @@ impl AssignmentReader {
                 self.reset(partition);
                 true
             }
-            Some(Err(error)) if !PASSING.contains(&error.0) => {
+            Some(Err(error)) if !error.passes() => {
                 self.refuse(partition, error);
                 true
             }

@@ -121,6 +121,15 @@ fn an_error_that_does_not_pass_is_told_and_the_partition_left() {
 }
 
 #[test]
+fn an_error_that_nobody_knows_is_asked_about_again() {
+    let mut reader = reader(ResetPolicy::Earliest, 1);
+    let (number, ..) = question(&reader.serve(at(0)));
+    reader.answered(number, Ok(&words(&[(0, Err(-1))])), at(0));
+    let (_, partitions, source) = question(&reader.serve(at(100)));
+    assert_eq!((partitions, source), (vec![0], OffsetSource::Committed));
+}
+
+#[test]
 fn who_refuses_to_guess_tells_the_application() {
     let mut reader = reader(ResetPolicy::Refuse, 1);
     let (number, ..) = question(&reader.serve(at(0)));

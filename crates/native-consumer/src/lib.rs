@@ -25,6 +25,8 @@ mod consumer_test;
 mod driver;
 mod end;
 mod failure;
+#[cfg(test)]
+mod failures_test;
 mod fetching;
 mod group_member;
 mod listener;

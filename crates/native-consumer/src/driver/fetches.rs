@@ -16,9 +16,6 @@ use crate::fetching::{FetchLimits, FetchedPart, WantedPartitions, fetch};
 /// `OFFSET_OUT_OF_RANGE`: the log does not have the position.
 const OUT_OF_RANGE: i16 = 1;
 
-/// Errors of a partition that pass, mostly with newer metadata: it has another leader, or is not known yet.
-const PASSING: [i16; 12] = [3, 5, 6, 7, 9, 13, 56, 74, 75, 76, 100, 103];
-
 /// Fetches from one broker.
 #[derive(Debug, Default)]
 pub(super) struct BrokerFetches {
@@ -143,7 +140,7 @@ impl Driver {
         match part.error {
             0 => self.take_records(part),
             OUT_OF_RANGE => self.reader.out_of_range(&part.partition, part.from.version),
-            passing if PASSING.contains(&passing) => return false,
+            error if KafkaError(error).passes() => return false,
             error => self.end_cell(&part.partition, PartitionEnd::Refused(KafkaError(error))),
         }
         true
