@@ -29,3 +29,21 @@ async fn errors_of_a_fetch_that_pass_end_no_partition() {
     }
     assert_eq!(offsets, (0..11).collect::<Vec<_>>());
 }
+
+#[tokio::test]
+async fn a_broker_that_refuses_fetches_as_a_whole_is_asked_less_and_less() {
+    let broker = SimulatedBroker::start(1, 6).await;
+    let mut consumer = NativeConsumer::start(options(&broker)).unwrap();
+    let mut partition = first_partition(&mut consumer).await;
+    within(partition.next_batch()).await.unwrap();
+    let (beats, fetches) = {
+        let mut state = broker.state();
+        state.fetch_refusal = -1;
+        (state.beats, state.fetches)
+    };
+    until("time passes", || broker.state().beats > beats + 30).await;
+    let asked = broker.state().fetches - fetches;
+    assert!((1..15).contains(&asked), "{asked}");
+    broker.state().fetch_refusal = 0;
+    within(partition.next_batch()).await.expect("it goes on");
+}

@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use kafka_assigner_group_member::{KafkaError, RetryWait};
-use kafka_assigner_kafka::{BrokerAddress, Error, FetchPlace, FetchSession, FetchTarget};
+use kafka_assigner_kafka::{BrokerAddress, FetchPlace, FetchSession, FetchTarget};
 use kafka_assigner_types::id::TopicPartition;
 use kafka_assigner_types::moment::Moment;
 
 use super::Driver;
 use super::answer::Answer;
 use crate::PartitionEnd;
-use crate::fetching::{FetchLimits, FetchedPart, WantedPartitions, fetch};
+use crate::fetching::{FetchFailure, FetchLimits, FetchedPart, WantedPartitions, fetch};
 
 /// `OFFSET_OUT_OF_RANGE`: the log does not have the position.
 const OUT_OF_RANGE: i16 = 1;
@@ -103,7 +103,7 @@ impl Driver {
         &mut self,
         node: i32,
         session: FetchSession,
-        parts: Result<Vec<FetchedPart>, Error>,
+        parts: Result<Vec<FetchedPart>, FetchFailure>,
         now: Moment,
     ) {
         let is_good = match parts {
@@ -115,7 +115,7 @@ impl Driver {
                 is_good
             }
             Err(error) => {
-                tracing::debug!(%error, "a fetch has no answer");
+                tracing::debug!(%error, node, "nothing was fetched");
                 false
             }
         };
