@@ -50,6 +50,11 @@ impl CommitTimes {
         self.flight.is_none().then_some(self.next)
     }
 
+    /// True where a commit is under way; its answer takes no longer than one of the coordinator.
+    pub(super) const fn is_under_way(&self) -> bool {
+        self.flight.is_some()
+    }
+
     /// Commits are due now.
     pub(super) fn hurry(&mut self, now: Moment) {
         self.next = self.next.min(now);
