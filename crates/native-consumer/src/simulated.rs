@@ -314,7 +314,7 @@ impl SimulatedState {
         }
         let told = std::mem::take(&mut self.fetch_error);
         let asked = request.topics.iter().flat_map(|topic| &topic.partitions);
-        self.fetched_from = asked.map(|asked| asked.fetch_offset).last().unwrap_or(self.fetched_from);
+        self.fetched_from = asked.map(|asked| asked.fetch_offset).next_back().unwrap_or(self.fetched_from);
         let partition = |asked: &FetchPartition| {
             let from = asked.fetch_offset;
             let error_code = if from < self.first { 1 } else { told };
