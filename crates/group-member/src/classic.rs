@@ -125,7 +125,7 @@ pub enum ClassicEvent {
     MetadataChanged,
     /// The application asked for records.
     Polled,
-    /// What was done at [`ClassicCommand::Flush`] is committed.
+    /// The commit of [`ClassicCommand::Flush`] is made.
     Flushed,
     /// The callback that was called is done.
     CallbackDone,

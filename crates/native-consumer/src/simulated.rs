@@ -70,7 +70,7 @@ pub(crate) struct SimulatedState {
     pub(crate) member: String,
     pub(crate) commits: Vec<SeenCommit>,
     pub(crate) committed: BTreeMap<i32, i64>,
-    /// What was committed when the member last joined.
+    /// The committed offsets of the time at which the member last joined.
     pub(crate) committed_at_join: BTreeMap<i32, i64>,
     pub(crate) beats: usize,
     pub(crate) fetches: usize,

@@ -60,7 +60,7 @@ impl CommitTimes {
         self.next = self.next.min(now);
     }
 
-    /// What is done by now is to be committed, and the member told.
+    /// Commits all that is done by now, and tells the member.
     pub(super) fn flush(&mut self) {
         self.flush = FlushStage::Wanted;
     }
