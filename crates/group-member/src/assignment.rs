@@ -19,9 +19,6 @@ use kafka_assigner_types::moment::Moment;
 use crate::membership::RequestNumbers;
 use crate::{AnswerFailure, KafkaError, RequestNumber, RetryWait};
 
-/// Errors that pass: the partition is asked for again.
-const PASSING: [i16; 17] = [3, 5, 6, 7, 9, 13, 14, 15, 16, 56, 74, 75, 76, 78, 88, 100, 103];
-
 /// The answer to a partition for which no offset was committed, or whose offset the log does not have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ResetPolicy {
@@ -66,7 +63,15 @@ pub enum ReadCommand {
         source: OffsetSource,
     },
     /// The partition is to be read from here; a position that was given before counts no more.
-    Read(TopicPartition, ReadPosition),
+    Read {
+        /// The partition.
+        partition: TopicPartition,
+        /// The position.
+        position: ReadPosition,
+        /// True where the policy chose it, so that no commit says it: it is to be committed, or another owner would choose
+        /// again, and skip or repeat records.
+        is_chosen: bool,
+    },
     /// Nothing more of the partition is to be read.
     Stop(TopicPartition),
     /// The partition can't be read; the application has to choose a position, or give it up.
@@ -92,6 +97,8 @@ enum PlaceState {
 struct PartitionPlace {
     state: PlaceState,
     version: u64,
+    /// True where the policy chooses the position, and that was not told yet.
+    is_chosen: bool,
     /// The pause belongs to the partition while it is owned, and ends with that.
     is_paused: bool,
     /// True where it was told to be read from its position.
@@ -137,8 +144,9 @@ impl AssignmentReader {
             if !self.places.contains_key(&partition) {
                 let state = PlaceState::Wanted(OffsetSource::Committed);
                 let version = self.next_version();
+                let (is_chosen, is_paused, is_read) = (false, false, false);
                 self.places
-                    .insert(partition, PartitionPlace { state, version, is_paused: false, is_read: false });
+                    .insert(partition, PartitionPlace { state, version, is_chosen, is_paused, is_read });
             }
         }
     }
@@ -154,12 +162,24 @@ impl AssignmentReader {
 
     /// Reads on from `offset`. False where the partition is not owned.
     pub fn seek(&mut self, partition: &TopicPartition, offset: Offset) -> bool {
-        self.move_to(partition, PlaceState::At(offset))
+        self.seek_state(partition, PlaceState::At(offset))
     }
 
     /// Reads on from the beginning, the end, or what is committed. False where the partition is not owned.
     pub fn seek_to(&mut self, partition: &TopicPartition, source: OffsetSource) -> bool {
-        self.move_to(partition, PlaceState::Wanted(source))
+        self.seek_state(partition, PlaceState::Wanted(source))
+    }
+
+    /// The application chooses: that commits nothing.
+    fn seek_state(&mut self, partition: &TopicPartition, state: PlaceState) -> bool {
+        self.choose(partition, false);
+        self.move_to(partition, state)
+    }
+
+    fn choose(&mut self, partition: &TopicPartition, is_chosen: bool) {
+        if let Some(place) = self.places.get_mut(partition) {
+            place.is_chosen = is_chosen;
+        }
     }
 
     fn move_to(&mut self, partition: &TopicPartition, state: PlaceState) -> bool {
@@ -220,6 +240,7 @@ impl AssignmentReader {
             ResetPolicy::Refuse => return self.refuse(partition, OUT_OF_RANGE),
         };
         self.move_to(partition, state);
+        self.choose(partition, true);
     }
 
     fn refuse(&mut self, partition: &TopicPartition, error: KafkaError) {
@@ -264,7 +285,7 @@ impl AssignmentReader {
                 self.reset(partition);
                 true
             }
-            Some(Err(error)) if !PASSING.contains(&error.0) => {
+            Some(Err(error)) if !error.passes() => {
                 self.refuse(partition, error);
                 true
             }
@@ -287,7 +308,7 @@ impl AssignmentReader {
             }
         }
         for (partition, place) in &mut self.places {
-            commands.extend(place.begin().map(|position| ReadCommand::Read(partition.clone(), position)));
+            commands.extend(place.begin(partition));
         }
         commands
     }
@@ -333,13 +354,17 @@ impl PartitionPlace {
         }
     }
 
-    /// The position from which it is to be read and is not yet.
-    fn begin(&mut self) -> Option<ReadPosition> {
+    /// The command to read it from its position, where that is known and was not given yet.
+    fn begin(&mut self, partition: &TopicPartition) -> Option<ReadCommand> {
         let PlaceState::At(offset) = self.state else { return None };
         if self.is_paused || std::mem::replace(&mut self.is_read, true) {
             return None;
         }
-        Some(ReadPosition { offset, version: self.version })
+        Some(ReadCommand::Read {
+            partition: partition.clone(),
+            position: ReadPosition { offset, version: self.version },
+            is_chosen: std::mem::take(&mut self.is_chosen),
+        })
     }
 }
 

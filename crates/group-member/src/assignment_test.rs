@@ -38,7 +38,7 @@ fn words(words: &[(u32, Result<Option<i64>, i16>)]) -> Words {
 /// The positions from which partitions begin, among the commands.
 fn begun(commands: &[ReadCommand]) -> Vec<(u32, i64)> {
     let begun = commands.iter().filter_map(|command| match command {
-        ReadCommand::Read(partition, position) => Some((partition.partition, position.offset.get())),
+        ReadCommand::Read { partition, position, .. } => Some((partition.partition, position.offset.get())),
         _ => None,
     });
     begun.collect()
@@ -73,6 +73,31 @@ fn only_no_offset_and_one_that_is_out_of_range_are_answered_by_the_policy() {
 }
 
 #[test]
+fn only_a_position_of_the_policy_is_to_be_committed() {
+    let is_chosen = |commands: &[ReadCommand]| match commands {
+        [.., ReadCommand::Read { is_chosen, .. }] => Some(*is_chosen),
+        _ => None,
+    };
+    let mut reader = reader(ResetPolicy::Latest, 1);
+    let (number, ..) = question(&reader.serve(at(0)));
+    reader.answered(number, Ok(&words(&[(0, Ok(Some(7)))])), at(0));
+    let commands = reader.serve(at(0));
+    assert_eq!(is_chosen(&commands), Some(false), "it was committed");
+    let [ReadCommand::Read { position, .. }] = commands[..] else { panic!() };
+    reader.out_of_range(&partition(0), position.version);
+    let (number, _, source) = question(&reader.serve(at(0))[1..]);
+    assert_eq!(source, OffsetSource::Latest);
+    let mut sought = reader.clone();
+    reader.answered(number, Ok(&words(&[(0, Ok(Some(99)))])), at(0));
+    assert_eq!(is_chosen(&reader.serve(at(0))), Some(true));
+    reader.pause(&partition(0));
+    reader.resume(&partition(0));
+    assert_eq!(is_chosen(&reader.serve(at(0))), Some(false), "once");
+    sought.seek(&partition(0), offset(3));
+    assert_eq!(is_chosen(&sought.serve(at(0))), Some(false), "a seek commits nothing");
+}
+
+#[test]
 fn an_end_that_cannot_be_told_is_never_zero() {
     let mut reader = reader(ResetPolicy::Earliest, 1);
     let (number, ..) = question(&reader.serve(at(0)));
@@ -93,6 +118,15 @@ fn an_error_that_does_not_pass_is_told_and_the_partition_left() {
     assert_eq!((reader.serve(at(9999)), reader.next_step()), (Vec::new(), None));
     assert!(reader.seek(&partition(0), offset(3)), "the application may choose");
     assert_eq!(begun(&reader.serve(at(9999))), [(0, 3)]);
+}
+
+#[test]
+fn an_error_that_nobody_knows_is_asked_about_again() {
+    let mut reader = reader(ResetPolicy::Earliest, 1);
+    let (number, ..) = question(&reader.serve(at(0)));
+    reader.answered(number, Ok(&words(&[(0, Err(-1))])), at(0));
+    let (_, partitions, source) = question(&reader.serve(at(100)));
+    assert_eq!((partitions, source), (vec![0], OffsetSource::Committed));
 }
 
 #[test]
@@ -128,7 +162,7 @@ fn a_partition_that_went_and_came_takes_no_answer_from_before() {
 fn records_of_a_position_that_was_left_are_of_no_interest() {
     let mut reader = reader(ResetPolicy::Earliest, 1);
     reader.seek(&partition(0), offset(10));
-    let [ReadCommand::Read(_, first)] = reader.serve(at(0))[..] else { panic!() };
+    let [ReadCommand::Read { position: first, .. }] = reader.serve(at(0))[..] else { panic!() };
     assert!(reader.advance(&partition(0), first.version, offset(15)));
     reader.seek(&partition(0), offset(3));
     assert!(!reader.advance(&partition(0), first.version, offset(20)));
@@ -145,7 +179,7 @@ fn records_of_a_position_that_was_left_are_of_no_interest() {
 fn a_pause_stays_while_the_partition_does_and_goes_with_it() {
     let mut reader = reader(ResetPolicy::Earliest, 1);
     reader.seek(&partition(0), offset(10));
-    let [ReadCommand::Read(_, position)] = reader.serve(at(0))[..] else { panic!() };
+    let [ReadCommand::Read { position, .. }] = reader.serve(at(0))[..] else { panic!() };
     reader.advance(&partition(0), position.version, offset(15));
     assert!(reader.resume(&partition(0)));
     assert_eq!(reader.serve(at(0)), [], "to resume what runs is nothing");

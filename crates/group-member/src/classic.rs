@@ -14,6 +14,7 @@
 
 mod alive;
 mod closing;
+mod flush;
 mod hand_over;
 mod join;
 mod options;
@@ -37,6 +38,7 @@ use crate::{
     RequestNumber, RetryWait,
 };
 use closing::Closing;
+use flush::LastCommit;
 pub use options::ClassicOptions;
 use wish::RejoinWish;
 
@@ -80,6 +82,9 @@ pub enum ClassicCommand {
         /// back but [`ClassicEvent::MetadataChanged`] where they differ.
         is_sent: bool,
     },
+    /// The member is about to join again with partitions that it keeps, and commits can't be made meanwhile: what is done
+    /// is to be committed now; [`ClassicEvent::Flushed`] comes back.
+    Flush,
     /// The application is to be called; [`ClassicEvent::CallbackDone`] comes back.
     Call(RebalanceCallback),
     /// Nothing of these partitions is to be handed out any more.
@@ -120,6 +125,8 @@ pub enum ClassicEvent {
     MetadataChanged,
     /// The application asked for records.
     Polled,
+    /// The commit of [`ClassicCommand::Flush`] is made.
+    Flushed,
     /// The callback that was called is done.
     CallbackDone,
     /// The application closes the member, within this time.
@@ -197,6 +204,8 @@ pub struct ClassicMember {
     is_lost: bool,
     callback: Option<RebalanceCallback>,
     wish: RejoinWish,
+    /// The commit that the next join waits for.
+    flush: Option<LastCommit>,
     /// True where this member planned the generation.
     leads: bool,
     has_coordinator: bool,
@@ -227,6 +236,7 @@ impl ClassicMember {
             is_lost: false,
             callback: None,
             wish: RejoinWish::default(),
+            flush: None,
             leads: false,
             has_coordinator: false,
             is_stalled: false,
@@ -261,6 +271,7 @@ impl ClassicMember {
             ClassicEvent::Subscribed(topics) => self.subscribe(topics),
             ClassicEvent::MetadataChanged => self.wish.ask(),
             ClassicEvent::Polled => (self.times.polled, self.is_stalled) = (now, false),
+            ClassicEvent::Flushed => self.flushed(),
             ClassicEvent::CallbackDone => self.callback_done(),
             ClassicEvent::Close(within) => self.close(now + within),
         }
@@ -327,7 +338,8 @@ impl ClassicMember {
         let beat = self.may_beat().then_some(self.times.next_beat);
         let closing = self.closing.map(|closing| closing.deadline);
         let stalled = self.stalls_at();
-        [join, beat, closing, stalled, self.session_ends_at()].into_iter().flatten().min()
+        let flush = self.flush.and_then(LastCommit::next_step);
+        [join, beat, closing, stalled, flush, self.session_ends_at()].into_iter().flatten().min()
     }
 
     fn go_to(&mut self, next: ClassicState) {
@@ -353,8 +365,7 @@ impl ClassicMember {
 
     /// The generation is over: what it gave is lost. The id stays.
     fn forget_generation(&mut self, now: Moment) {
-        self.membership = None;
-        self.target = None;
+        (self.membership, self.target, self.flush) = (None, None, None);
         if !self.owned.partitions.is_empty() {
             self.is_lost = true;
             self.stop_reading(&self.reading.clone());

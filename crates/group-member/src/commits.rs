@@ -74,7 +74,7 @@ impl CommitLedger {
         self.membership = membership;
     }
 
-    /// The partition is owned, and read from `position`, which is committed or the beginning that was chosen.
+    /// The partition is owned, and read from `position`, which is committed; see [`commit_position`](Self::commit_position).
     pub fn own(&mut self, partition: TopicPartition, position: Offset) {
         let offsets = PartitionOffsets {
             seeks: 0,
@@ -84,6 +84,14 @@ impl CommitLedger {
             committed: None,
         };
         self.partitions.entry(partition).or_insert(PartitionOffsets { committed: Some(position), ..offsets });
+    }
+
+    /// No commit says the position of the partition yet: it is committed itself, or, where records are done by then, with
+    /// them. Of a partition that is not owned it changes nothing.
+    pub fn commit_position(&mut self, partition: &TopicPartition) {
+        if let Some(offsets) = self.partitions.get_mut(partition) {
+            offsets.committed = None;
+        }
     }
 
     /// The partitions are owned no more; nothing of them is committed after this.

@@ -99,6 +99,21 @@ fn a_seek_is_the_way_back_and_outlives_answers_from_before() {
 }
 
 #[test]
+fn a_position_that_no_commit_says_is_committed_itself() {
+    let mut ledger = CommitLedger::default();
+    ledger.speak_as(as_member(1));
+    ledger.commit_position(&partition(0));
+    ledger.own(partition(0), offset(10));
+    assert!(ledger.is_settled(), "it is known");
+    ledger.commit_position(&partition(0));
+    assert!(!ledger.has_settled(&[partition(0)].into()));
+    let commit = ledger.serve(at(0)).unwrap();
+    assert_eq!(commit.offsets, [(partition(0), offset(10))].into());
+    ledger.answered(commit.number, Ok(&all_with(&commit, KafkaError::NONE)), at(0));
+    assert!(ledger.is_settled());
+}
+
+#[test]
 fn nothing_is_committed_while_no_membership_may() {
     let mut ledger = ledger();
     ledger.done(&partition(0), offset(14)).unwrap();

@@ -4,7 +4,13 @@
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct KafkaError(pub i16);
 
+/// The errors of a partition that pass, mostly with newer metadata or another leader. An error that no one knows may pass too;
+/// all others do not by waiting alone.
+const PASSING: [i16; 18] = [-1, 3, 5, 6, 7, 9, 13, 14, 15, 16, 56, 74, 75, 76, 78, 88, 100, 103];
+
 impl KafkaError {
+    /// `UNKNOWN_SERVER_ERROR`.
+    pub const UNKNOWN_SERVER: Self = Self(-1);
     /// `NONE`.
     pub const NONE: Self = Self(0);
     /// `UNKNOWN_TOPIC_OR_PARTITION`.
@@ -37,6 +43,12 @@ impl KafkaError {
     pub const FENCED_EPOCH: Self = Self(110);
     /// `STALE_MEMBER_EPOCH`.
     pub const STALE_EPOCH: Self = Self(113);
+
+    /// True if the same question about a partition, asked again after a wait, may have another answer.
+    #[must_use]
+    pub fn passes(self) -> bool {
+        PASSING.contains(&self.0)
+    }
 
     /// True if the broker that was asked coordinates the group no more, or no broker does.
     #[must_use]
@@ -112,7 +124,10 @@ impl Reaction {
     pub fn to_commit(error: KafkaError) -> Self {
         match error {
             KafkaError::NONE => Self::Done,
-            KafkaError::LOADING | KafkaError::UNKNOWN_TOPIC | KafkaError::UNKNOWN_TOPIC_ID => Self::Retry,
+            KafkaError::LOADING
+            | KafkaError::UNKNOWN_TOPIC
+            | KafkaError::UNKNOWN_TOPIC_ID
+            | KafkaError::UNKNOWN_SERVER => Self::Retry,
             KafkaError::TIMED_OUT => Self::FindCoordinator,
             KafkaError::REBALANCING | KafkaError::STALE_EPOCH => Self::Rejoin,
             KafkaError::ILLEGAL_GENERATION => Self::ForgetGeneration,
@@ -143,7 +158,8 @@ mod tests {
     use super::*;
 
     /// Error; reaction to a join, to a sync, to a heartbeat, to a commit.
-    const TABLE: [(i16, [Reaction; 4]); 19] = [
+    const TABLE: [(i16, [Reaction; 4]); 20] = [
+        (-1, [Fail, Fail, Fail, Retry]),
         (0, [Done, Done, Done, Done]),
         (14, [Retry, Retry, Retry, Retry]),
         (15, [FindCoordinator, FindCoordinator, FindCoordinator, FindCoordinator]),

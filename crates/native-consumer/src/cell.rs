@@ -9,7 +9,7 @@ use kafka_assigner_group_member::KafkaError;
 use kafka_assigner_types::id::{Offset, TopicPartition};
 use tokio::sync::Notify;
 
-use crate::{PartitionBatch, PartitionEnd};
+use crate::{CommitFailure, PartitionBatch, PartitionEnd};
 
 /// A partition in one of its times with this member.
 #[derive(Debug)]
@@ -36,10 +36,31 @@ struct CellState {
     committed: Option<Offset>,
     /// A commit before this was refused for good.
     refused: Option<(Offset, KafkaError)>,
+    /// The number of times that it was read on from elsewhere.
+    moves: u64,
     /// The application wants to read on from here.
     seek: Option<Offset>,
     end: Option<PartitionEnd>,
     is_released: bool,
+}
+
+impl CellState {
+    fn done_through(&mut self, last: Offset) -> bool {
+        let is_handed_out = self.handed_out.is_some_and(|next| last < next);
+        if is_handed_out {
+            self.done = self.done.max(Some(last));
+        }
+        is_handed_out
+    }
+
+    /// It is read on from elsewhere: what was read before is forgotten.
+    fn move_on(&mut self) {
+        self.moves += 1;
+        (self.handed_out, self.done) = (None, None);
+        (self.awaited, self.committed, self.refused) = (None, None, None);
+        self.batches.clear();
+        self.bytes = 0;
+    }
 }
 
 impl PartitionCell {
@@ -100,6 +121,12 @@ impl PartitionCell {
         self.state().seek.take()
     }
 
+    /// The log does not have the position any more, and another one was chosen. Who waits for a commit is told.
+    pub(crate) fn reset(&self) {
+        self.state().move_on();
+        self.changed.notify_waiters();
+    }
+
     /// True where somebody waits for a commit.
     pub(crate) fn is_awaited(&self) -> bool {
         let state = self.state();
@@ -141,35 +168,39 @@ impl PartitionCell {
 
     /// The application is done with everything up to `last`. False where it did not get that.
     pub(crate) fn done(&self, last: Offset) -> bool {
-        let mut state = self.state();
-        let is_handed_out = state.handed_out.is_some_and(|next| last < next);
-        if is_handed_out {
-            state.done = state.done.max(Some(last));
-        }
-        is_handed_out
+        self.state().done_through(last)
     }
 
-    pub(crate) fn await_commit(&self, last: Offset) {
+    /// As [`done`](Self::done), and waits for the commit. Returns the number of moves so far, which
+    /// [`commit_outcome`](Self::commit_outcome) takes; `None` where the application did not get that.
+    pub(crate) fn await_commit(&self, last: Offset) -> Option<u64> {
         let mut state = self.state();
-        state.awaited = state.awaited.max(Some(last));
+        let moves = state.done_through(last).then_some(state.moves);
+        state.awaited = state.awaited.max(moves.and(Some(last)));
+        moves
     }
 
-    /// The outcome of the commit of everything up to `last`: done, refused, or `None`: it is under way.
-    pub(crate) fn commit_outcome(&self, last: Offset) -> Option<Result<(), KafkaError>> {
+    /// The outcome of the commit of everything up to `last`, or `None`: it is under way. What was handed out before
+    /// a move counts no more.
+    pub(crate) fn commit_outcome(&self, last: Offset, moves: u64) -> Option<Result<(), CommitFailure>> {
         let state = self.state();
+        if state.moves != moves {
+            return Some(Err(CommitFailure::NotHandedOut));
+        }
         if state.committed.is_some_and(|committed| last < committed) {
             return Some(Ok(()));
         }
-        state.refused.filter(|(offset, _)| last < *offset).map(|(_, error)| Err(error))
+        state
+            .refused
+            .filter(|(offset, _)| last < *offset)
+            .map(|(_, error)| Err(CommitFailure::Refused(error)))
     }
 
     /// Reads on from `offset`; what was read before is forgotten.
     pub(crate) fn seek(&self, offset: Offset) {
         let mut state = self.state();
-        (state.seek, state.handed_out, state.done) = (Some(offset), None, None);
-        (state.awaited, state.committed, state.refused) = (None, None, None);
-        state.batches.clear();
-        state.bytes = 0;
+        state.move_on();
+        state.seek = Some(offset);
     }
 
     /// The application has finished with the partition.

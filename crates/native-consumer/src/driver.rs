@@ -72,7 +72,8 @@ pub(crate) struct Driver {
     /// The number of callbacks so far.
     callbacks: u64,
     commits: CommitTimes,
-    closes_at: Option<Moment>,
+    /// Since when, and within which time it closes.
+    closes: Option<(Moment, Duration)>,
     /// The number of brokers that failed, which turns the order in which they are asked.
     turn: usize,
     listener: ListenerCalls,
@@ -115,7 +116,7 @@ impl Driver {
             callback: None,
             callbacks: 0,
             commits: CommitTimes::default(),
-            closes_at: None,
+            closes: None,
             turn: 0,
             listener,
             status,
@@ -178,7 +179,8 @@ impl Driver {
             self.events.push_back(MemberEvent::Polled);
         }
         if let Some(within) = self.core.take_close() {
-            self.closes_at = Some(self.closes_at.map_or(now + within, |at| at.min(now + within)));
+            let earlier = self.closes.filter(|(since, before)| *since + *before <= now + within);
+            self.closes = Some(earlier.unwrap_or((now, within)));
             self.events.push_back(MemberEvent::Close(within));
         }
     }

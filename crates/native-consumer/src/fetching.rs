@@ -44,6 +44,16 @@ pub(crate) struct FetchedPart {
     pub(crate) unreadable: Option<String>,
 }
 
+/// A fetch without an answer for any partition.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum FetchFailure {
+    #[error("a fetch has no answer")]
+    NoAnswer(#[source] Error),
+    /// The broker refuses it as a whole; 0: it answers in another session.
+    #[error("a fetch is refused as a whole, with error {0}")]
+    Refused(i16),
+}
+
 /// Fetches, and decodes the records. The session is told of a failure.
 pub(crate) async fn fetch(
     pool: &BrokerPool,
@@ -51,7 +61,7 @@ pub(crate) async fn fetch(
     session: &mut FetchSession,
     wanted: &WantedPartitions,
     limits: FetchLimits,
-) -> Result<Vec<FetchedPart>, Error> {
+) -> Result<Vec<FetchedPart>, FetchFailure> {
     let places = wanted.values().map(|(target, place, _)| (target.clone(), *place)).collect();
     let asked = pool.ask(
         broker,
@@ -61,10 +71,10 @@ pub(crate) async fn fetch(
     );
     match asked.await {
         Ok((answer, _)) if session.answered(&answer) => Ok(parts(&answer, wanted, limits.isolation)),
-        Ok(_) => Ok(Vec::new()),
+        Ok((answer, _)) => Err(FetchFailure::Refused(answer.error_code)),
         Err(error) => {
             session.reset();
-            Err(error)
+            Err(FetchFailure::NoAnswer(error))
         }
     }
 }

@@ -35,6 +35,7 @@ pub(crate) enum MemberCommand {
     LoseCoordinator,
     Plan { generation: i32, strategy: String, members: Vec<JoinedMember>, is_sent: bool },
     LookUp,
+    Flush,
     Call(RebalanceCallback),
     StopReading(BTreeSet<TopicPartition>),
     StartReading(BTreeSet<TopicPartition>),
@@ -152,6 +153,7 @@ fn of_classic(command: ClassicCommand) -> MemberCommand {
         ClassicCommand::Plan { generation, strategy, members, is_sent } => {
             MemberCommand::Plan { generation, strategy, members, is_sent }
         }
+        ClassicCommand::Flush => MemberCommand::Flush,
         ClassicCommand::Call(callback) => MemberCommand::Call(callback),
         ClassicCommand::StopReading(partitions) => MemberCommand::StopReading(partitions),
         ClassicCommand::StartReading(partitions) => MemberCommand::StartReading(partitions),

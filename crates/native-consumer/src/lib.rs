@@ -25,13 +25,19 @@ mod consumer_test;
 mod driver;
 mod end;
 mod failure;
+#[cfg(test)]
+mod failures_test;
 mod fetching;
 mod group_member;
 mod listener;
 mod offsets;
 mod options;
 mod partition;
+#[cfg(test)]
+mod positions_test;
 mod properties;
+#[cfg(test)]
+mod rebalance_test;
 mod shared;
 #[cfg(test)]
 mod simulated;

@@ -27,7 +27,8 @@ pub enum CommitFailure {
     /// The partition is owned no more; its next owner begins at what was committed before.
     #[error("the partition is not owned any more")]
     Lost,
-    /// The offset lies behind everything that was handed out since the partition is owned, or since it was sought.
+    /// The offset lies behind everything that was handed out since the partition is owned, since it was sought, or since
+    /// the log lost the records and it is read on from elsewhere.
     #[error("the record was not handed out")]
     NotHandedOut,
     /// The broker refuses it for good.
@@ -106,14 +107,16 @@ impl OwnedPartition {
     /// # Cancel safety
     /// Where the call is dropped, the commit is made all the same, later.
     pub async fn commit_through(&self, last: Offset) -> Result<(), CommitFailure> {
-        self.done_through(last)?;
-        self.cell.await_commit(last);
+        if self.is_lost() {
+            return Err(CommitFailure::Lost);
+        }
+        let moves = self.cell.await_commit(last).ok_or(CommitFailure::NotHandedOut)?;
         self.core.work.notify_one();
         loop {
             let mut changed = std::pin::pin!(self.cell.changed.notified());
             changed.as_mut().enable();
-            if let Some(outcome) = self.cell.commit_outcome(last) {
-                return outcome.map_err(CommitFailure::Refused);
+            if let Some(outcome) = self.cell.commit_outcome(last, moves) {
+                return outcome;
             }
             if self.is_lost() {
                 return Err(CommitFailure::Lost);

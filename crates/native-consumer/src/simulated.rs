@@ -1,6 +1,6 @@
 //! A broker for tests, which coordinates a group of one member and leads a topic of which it has all records.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -49,14 +49,20 @@ pub(crate) struct SeenCommit {
 pub(crate) struct SimulatedState {
     /// The number of partitions.
     pub(crate) partitions: i32,
-    /// The number of records in each.
+    /// The number of records in each, with those that retention has dropped.
     pub(crate) records: i64,
+    /// The first record that the log still has.
+    pub(crate) first: i64,
     /// The error of the next heartbeat.
     pub(crate) beat_error: i16,
     /// The error of the next commit.
     pub(crate) commit_error: i16,
     /// The error of the next fetch, in each partition.
     pub(crate) fetch_error: i16,
+    /// The error of all fetches as a whole.
+    pub(crate) fetch_refusal: i16,
+    /// The errors of the next questions for the coordinator.
+    pub(crate) finder_errors: VecDeque<i16>,
     pub(crate) generation: i32,
     /// The members that have been there so far.
     pub(crate) members: i32,
@@ -64,7 +70,12 @@ pub(crate) struct SimulatedState {
     pub(crate) member: String,
     pub(crate) commits: Vec<SeenCommit>,
     pub(crate) committed: BTreeMap<i32, i64>,
+    /// The committed offsets of the time at which the member last joined.
+    pub(crate) committed_at_join: BTreeMap<i32, i64>,
     pub(crate) beats: usize,
+    pub(crate) fetches: usize,
+    /// The offset of the last fetch.
+    pub(crate) fetched_from: i64,
     pub(crate) has_left: bool,
 }
 
@@ -124,9 +135,10 @@ impl SimulatedState {
                 let mut is_quiet = true;
                 let answer = reply(frame, |request: FetchRequest| {
                     let answer = self.fetch(&request);
-                    is_quiet = answer.responses[..]
-                        .iter()
-                        .all(|topic| topic.partitions.iter().all(|partition| partition.records.is_none()));
+                    is_quiet = answer.error_code == 0
+                        && answer.responses[..].iter().all(|topic| {
+                            topic.partitions.iter().all(|partition| partition.records.is_none())
+                        });
                     answer
                 })?;
                 return Ok((answer, is_quiet));
@@ -134,7 +146,8 @@ impl SimulatedState {
             ApiVersionsRequest::KEY => reply(frame, |_: ApiVersionsRequest| versions()),
             MetadataRequest::KEY => reply(frame, |_: MetadataRequest| self.metadata(port)),
             FindCoordinatorRequest::KEY => {
-                reply(frame, |request: FindCoordinatorRequest| coordinator(&request, port))
+                let error = self.finder_errors.pop_front().unwrap_or_default();
+                reply(frame, |request: FindCoordinatorRequest| coordinator(&request, port, error))
             }
             JoinGroupRequest::KEY => reply(frame, |request| self.join(&request)),
             SyncGroupRequest::KEY => reply(frame, Self::sync),
@@ -193,6 +206,7 @@ impl SimulatedState {
             };
         }
         self.generation += 1;
+        self.committed_at_join = self.committed.clone();
         let member = JoinGroupResponseMember {
             member_id: self.member.clone(),
             metadata: request.protocols[0].metadata.clone(),
@@ -232,7 +246,7 @@ impl SimulatedState {
     fn list(&self, request: &ListOffsetsRequest) -> ListOffsetsResponse {
         let partition = |asked: &ListOffsetsPartition| ListOffsetsPartitionResponse {
             partition_index: asked.partition_index,
-            offset: if asked.timestamp == -1 { self.records } else { 0 },
+            offset: if asked.timestamp == -1 { self.records } else { self.first },
             ..ListOffsetsPartitionResponse::default()
         };
         let topic = |topic: &ListOffsetsTopic| ListOffsetsTopicResponse {
@@ -294,9 +308,16 @@ impl SimulatedState {
 
     /// Two records of each partition that is asked for, without a session.
     fn fetch(&mut self, request: &FetchRequest) -> FetchResponse {
-        let error_code = std::mem::take(&mut self.fetch_error);
+        self.fetches += 1;
+        if self.fetch_refusal != 0 {
+            return FetchResponse { error_code: self.fetch_refusal, ..FetchResponse::default() };
+        }
+        let told = std::mem::take(&mut self.fetch_error);
+        let asked = request.topics.iter().flat_map(|topic| &topic.partitions);
+        self.fetched_from = asked.map(|asked| asked.fetch_offset).next_back().unwrap_or(self.fetched_from);
         let partition = |asked: &FetchPartition| {
             let from = asked.fetch_offset;
+            let error_code = if from < self.first { 1 } else { told };
             let numbers = from..self.records.min(from + 2);
             let drafts: Vec<_> = numbers.map(|number| DraftRecord::of_value(number.to_string())).collect();
             let is_empty = drafts.is_empty() || error_code != 0;
@@ -322,9 +343,10 @@ fn versions() -> ApiVersionsResponse {
     ApiVersionsResponse { api_keys: APIS.iter().map(api).collect(), ..ApiVersionsResponse::default() }
 }
 
-fn coordinator(request: &FindCoordinatorRequest, port: u16) -> FindCoordinatorResponse {
+fn coordinator(request: &FindCoordinatorRequest, port: u16, error_code: i16) -> FindCoordinatorResponse {
     let found = FoundCoordinator {
         key: request.coordinator_keys[0].clone(),
+        error_code,
         node_id: NODE,
         host: "127.0.0.1".to_owned(),
         port: port.into(),

@@ -38,7 +38,11 @@ impl ClassicMember {
             return;
         }
         let given_up = self.left_behind();
-        if given_up.is_empty() { self.join() } else { self.revoke(given_up) }
+        if !given_up.is_empty() {
+            self.revoke(given_up);
+        } else if self.has_flushed(now) {
+            self.join();
+        }
     }
 
     /// The partitions that must be given up before a join.
@@ -65,6 +69,7 @@ impl ClassicMember {
         };
         let request = self.send(ClassicRequest::Join(request), self.options.patience());
         self.flights.join = Some(request);
+        self.flush = None;
         self.go_to(ClassicState::Joining { request, covers: self.wish.so_far() });
     }
 

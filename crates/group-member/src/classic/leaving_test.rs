@@ -16,6 +16,28 @@ fn a_coordinator_that_is_gone_is_looked_for_and_the_id_kept() {
 }
 
 #[test]
+fn a_join_waits_for_the_commit_of_what_is_kept_and_not_for_ever() {
+    let mut rig = Rig::stable("cooperative-sticky", &[0]);
+    rig.holds_commits = true;
+    rig.does(ClassicEvent::MetadataChanged);
+    assert_eq!(rig.words(), ["flush"]);
+    let mut slow = Rig { member: rig.member.clone(), said: Vec::new(), ..rig };
+    rig.does(ClassicEvent::Tick).does(ClassicEvent::Flushed);
+    assert_eq!(rig.words(), ["join \"m\""]);
+    slow.after(3000).beaten(27).after(1999);
+    assert_eq!(slow.words(), ["beat 1"], "heartbeats go on");
+    assert_eq!(slow.member.next_step(), Some(at(5000)));
+    slow.after(1);
+    assert_eq!(slow.words(), ["join \"m\""]);
+    // The next join waits for a commit of its own.
+    slow.joined(0, "m", 2, "other").synced(0, &[0]).done().words();
+    slow.does(ClassicEvent::MetadataChanged);
+    assert_eq!(slow.words(), ["flush"]);
+    slow.does(ClassicEvent::Close(Duration::from_secs(5)));
+    assert_eq!(slow.words(), ["stop 0", "revoked 0"], "closing wins");
+}
+
+#[test]
 fn an_id_that_comes_late_is_kept_or_given_back() {
     // The member loses everything while its join is under way; the answer has a new id.
     let mut rig = Rig::new(options("range"));

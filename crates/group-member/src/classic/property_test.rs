@@ -96,6 +96,9 @@ impl World {
                     prop_assert!(!self.is_over, "it ends twice");
                     self.is_over = true;
                 }
+                ClassicCommand::Flush => {
+                    prop_assert!(member.commits_as().is_some(), "nothing can be committed");
+                }
                 ClassicCommand::Tell(_) | ClassicCommand::LoseCoordinator | ClassicCommand::Plan { .. } => {}
             }
         }
@@ -229,7 +232,8 @@ impl World {
             Chance::Metadata => ClassicEvent::MetadataChanged,
             Chance::Poll => ClassicEvent::Polled,
             Chance::Done => {
-                if let RebalanceCallback::Revoked(gone) = self.callback.take()? {
+                let Some(callback) = self.callback.take() else { return Some(ClassicEvent::Flushed) };
+                if let RebalanceCallback::Revoked(gone) = callback {
                     self.owned.retain(|partition| !gone.contains(partition));
                 }
                 ClassicEvent::CallbackDone

@@ -28,12 +28,14 @@ pub(super) struct Rig {
     pub(super) now: Moment,
     pub(super) said: Vec<ClassicCommand>,
     pub(super) sent: Option<RequestNumber>,
+    /// False: commits before a join are made at once, and not said.
+    pub(super) holds_commits: bool,
 }
 
 impl Rig {
     pub(super) fn new(options: ClassicOptions) -> Self {
         let member = ClassicMember::new(options, topics(&["t"]), at(0));
-        let mut rig = Self { member, now: at(0), said: Vec::new(), sent: None };
+        let mut rig = Self { member, now: at(0), said: Vec::new(), sent: None, holds_commits: false };
         rig.does(ClassicEvent::Coordinator);
         rig
     }
@@ -43,7 +45,11 @@ impl Rig {
             if let ClassicCommand::Send { number, .. } = &command {
                 self.sent = Some(*number);
             }
-            self.said.push(command);
+            if command == ClassicCommand::Flush && !self.holds_commits {
+                self.does(ClassicEvent::Flushed);
+            } else {
+                self.said.push(command);
+            }
         }
         self
     }
@@ -123,6 +129,7 @@ pub(super) fn word(command: &ClassicCommand) -> String {
         ClassicCommand::Send { request: ClassicRequest::Leave(leave), .. } => {
             format!("leave {:?}", leave.members[0].member_id)
         }
+        ClassicCommand::Flush => "flush".to_owned(),
         ClassicCommand::LoseCoordinator => "lose coordinator".to_owned(),
         ClassicCommand::Plan { generation, is_sent, .. } => format!("plan {generation} sent {is_sent}"),
         ClassicCommand::Call(RebalanceCallback::Revoked(gone)) => format!("revoked {}", numbers(gone)),

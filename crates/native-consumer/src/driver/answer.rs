@@ -10,7 +10,7 @@ use tokio::task::JoinError;
 
 use super::Driver;
 use crate::NativeFailure;
-use crate::fetching::FetchedPart;
+use crate::fetching::{FetchFailure, FetchedPart};
 use crate::group_member::MemberEvent;
 use crate::offsets::FoundOffsets;
 
@@ -30,7 +30,7 @@ pub(super) enum Answer {
     /// The outcome of a commit.
     Committed(RequestNumber, Result<BTreeMap<TopicPartition, KafkaError>, AnswerFailure>),
     /// Records.
-    Fetched(i32, FetchSession, Result<Vec<FetchedPart>, Error>),
+    Fetched(i32, FetchSession, Result<Vec<FetchedPart>, FetchFailure>),
     /// The listener has taken the callback of this number.
     Listened(u64),
 }

@@ -5,6 +5,8 @@
 //!  lost      it ends at once ───────────────────────────────────────► the listener ──► done
 //!  assigned  ───────────────────────────────────────────────────────► the listener ──► done; then it is read
 //! ```
+//!
+//! All stages of a callback have one deadline: the group waits for the sum of them.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -18,7 +20,8 @@ use super::answer::Answer;
 use crate::PartitionEnd;
 use crate::group_member::MemberEvent;
 
-/// The time for the last commit of what was released: one answer of the coordinator, and one more try.
+/// The time that brokers have to take the last commit of what was released, where they refuse it again and again with an
+/// error that passes. Releasing leaves as much of the callback's time, or a quarter of it.
 const FLUSH: Duration = Duration::from_secs(5);
 
 /// A callback of the member that is not done yet.
@@ -27,8 +30,41 @@ pub(super) struct OpenCallback {
     callback: RebalanceCallback,
     number: u64,
     stage: CallbackStage,
-    /// The stage is over then, whatever has happened.
-    until: Moment,
+    times: CallbackTimes,
+    /// True where what was to be given up was lost meanwhile.
+    is_lost: bool,
+}
+
+/// The times of a callback.
+#[derive(Debug, Clone, Copy)]
+struct CallbackTimes {
+    /// The application has to have released by then.
+    release_until: Moment,
+    /// The callback is over then, whatever has happened.
+    ends: Moment,
+    /// The last commit is given up then, unless brokers could not be asked.
+    flush_until: Moment,
+}
+
+impl CallbackTimes {
+    fn new(now: Moment, within: Duration) -> Self {
+        let ends = now + within;
+        Self { release_until: now + (within - FLUSH.min(within / 4)), ends, flush_until: ends }
+    }
+
+    /// The same, within a time that may be shorter.
+    fn within(self, other: Self) -> Self {
+        Self {
+            release_until: self.release_until.min(other.release_until),
+            ends: self.ends.min(other.ends),
+            flush_until: self.flush_until.min(other.ends),
+        }
+    }
+
+    /// The last commit begins, or begins again since the coordinator could not be asked.
+    fn begin_flush(&mut self, now: Moment) {
+        self.flush_until = self.ends.min(now + FLUSH);
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,7 +81,11 @@ enum CallbackStage {
 
 impl OpenCallback {
     pub(super) const fn next_step(&self) -> Moment {
-        self.until
+        match self.stage {
+            CallbackStage::Releasing => self.times.release_until,
+            CallbackStage::Flushing => self.times.flush_until,
+            CallbackStage::Listening | CallbackStage::Over => self.times.ends,
+        }
     }
 }
 
@@ -68,8 +108,9 @@ impl Driver {
             }
             RebalanceCallback::Assigned(_) => CallbackStage::Flushing,
         };
-        let until = now + self.time_to_give_up();
-        self.callback = Some(OpenCallback { callback, number: self.callbacks, stage, until });
+        let times = CallbackTimes::new(now, self.time_to_give_up());
+        let number = self.callbacks;
+        self.callback = Some(OpenCallback { callback, number, stage, times, is_lost: false });
     }
 
     fn end_cells(&self, partitions: &BTreeSet<TopicPartition>, end: &PartitionEnd) {
@@ -94,22 +135,31 @@ impl Driver {
         if self.member.is_lost() {
             let all = crate::cell::names(self.cells.values());
             self.give_up(&all);
+            if let Some(open) = &mut self.callback {
+                open.is_lost = true;
+            }
         }
     }
 
     /// Goes on with the callback as far as it can be.
     pub(super) fn serve_callback(&mut self, now: Moment) {
         let Some(mut open) = self.callback.take() else { return };
-        if open.stage == CallbackStage::Releasing && (self.is_released(&open) || open.until <= now) {
-            (open.stage, open.until) = (CallbackStage::Flushing, now + FLUSH);
+        if let Some((since, within)) = self.closes {
+            open.times = open.times.within(CallbackTimes::new(since, within));
+        }
+        if open.stage == CallbackStage::Releasing
+            && (self.is_released(&open) || open.times.release_until <= now)
+        {
+            open.stage = CallbackStage::Flushing;
+            open.times.begin_flush(now);
             self.commits.hurry(now);
             self.serve_commits(now);
         }
-        if open.stage == CallbackStage::Flushing && (self.is_flushed(&open) || open.until <= now) {
-            self.listen(&mut open, now);
+        if open.stage == CallbackStage::Flushing && self.is_flushed(&mut open, now) {
+            self.listen(&mut open);
         }
-        if open.stage == CallbackStage::Over || (open.stage == CallbackStage::Listening && open.until <= now)
-        {
+        let is_late = open.stage == CallbackStage::Listening && open.times.ends <= now;
+        if open.stage == CallbackStage::Over || is_late {
             return self.events.push_back(MemberEvent::CallbackDone);
         }
         self.callback = Some(open);
@@ -121,20 +171,27 @@ impl Driver {
         cells.all(|cell| cell.is_released())
     }
 
-    fn is_flushed(&self, open: &OpenCallback) -> bool {
-        match &open.callback {
-            RebalanceCallback::Revoked(partitions) => self.ledger.has_settled(partitions),
-            RebalanceCallback::Lost(_) | RebalanceCallback::Assigned(_) => true,
+    /// True where everything is committed, or the time for that is over. A coordinator that can't be asked, or does not
+    /// answer, costs none of the time but the callback's own.
+    fn is_flushed(&self, open: &mut OpenCallback, now: Moment) -> bool {
+        let RebalanceCallback::Revoked(partitions) = &open.callback else { return true };
+        if self.coordinator().is_none() {
+            open.times.begin_flush(now);
         }
+        let is_given_up = open.times.flush_until <= now && !self.commits.is_under_way();
+        self.ledger.has_settled(partitions) || is_given_up || open.times.ends <= now
     }
 
     /// What is given up is over; the listener hears of it.
-    fn listen(&mut self, open: &mut OpenCallback, now: Moment) {
+    fn listen(&mut self, open: &mut OpenCallback) {
         if let RebalanceCallback::Revoked(partitions) = &open.callback {
-            self.give_up(&partitions.clone());
+            let partitions = partitions.clone();
+            self.give_up(&partitions);
+            if open.is_lost {
+                // Others may have had them before anything was committed.
+                open.callback = RebalanceCallback::Lost(partitions);
+            }
         }
-        let closing = self.closes_at.map(|at| at + FLUSH);
-        open.until = closing.map_or(now + self.time_to_give_up(), |at| at.min(now + self.time_to_give_up()));
         let generation = self.member.commits_as().map_or(-1, |membership| membership.generation);
         open.stage = match self.listener.call(&open.callback, generation) {
             None => CallbackStage::Over,
@@ -154,5 +211,32 @@ impl Driver {
         if let Some(open) = self.callback.as_mut().filter(|open| open.number == number) {
             open.stage = CallbackStage::Over;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(seconds: u64) -> Moment {
+        Moment(Duration::from_secs(seconds))
+    }
+
+    fn seconds(times: CallbackTimes) -> [u64; 3] {
+        [times.release_until, times.flush_until, times.ends].map(|at| at.0.as_secs())
+    }
+
+    #[test]
+    fn the_stages_of_a_callback_share_its_time_and_closing_may_shorten_it() {
+        let mut times = CallbackTimes::new(at(100), Duration::from_secs(240));
+        assert_eq!(seconds(times), [335, 340, 340]);
+        times.begin_flush(at(120));
+        assert_eq!(seconds(times), [335, 125, 340], "brokers that refuse it have five seconds");
+        times.begin_flush(at(339));
+        assert_eq!(seconds(times), [335, 340, 340], "and no more than there is");
+        let closing = CallbackTimes::new(at(130), Duration::from_secs(8));
+        assert_eq!(seconds(times.within(closing)), [136, 138, 138]);
+        let later = CallbackTimes::new(at(330), Duration::from_secs(30));
+        assert_eq!(seconds(times.within(later)), [335, 340, 340]);
     }
 }

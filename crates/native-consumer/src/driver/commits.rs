@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use kafka_assigner_group_member::{
-    AnswerFailure, KafkaError, Membership, OffsetCommit, Reaction, RequestNumber,
+    AnswerFailure, ClassicEvent, KafkaError, Membership, OffsetCommit, Reaction, RequestNumber,
 };
 use kafka_assigner_kafka::{BrokerAddress, BrokerLane, BrokerPool};
 use kafka_assigner_types::id::{Offset, TopicPartition};
@@ -23,6 +23,20 @@ pub(super) struct CommitTimes {
     next: Moment,
     /// The commit under way.
     flight: Option<CommitUnderWay>,
+    /// The member waits until what is done is committed.
+    flush: FlushStage,
+}
+
+/// The commit that the member waits for before it joins.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+enum FlushStage {
+    /// It waits for none.
+    #[default]
+    None,
+    /// A commit with all that is done by now is to be sent.
+    Wanted,
+    /// It is under way.
+    Sent(RequestNumber),
 }
 
 #[derive(Debug)]
@@ -36,9 +50,19 @@ impl CommitTimes {
         self.flight.is_none().then_some(self.next)
     }
 
+    /// True where a commit is under way; its answer takes no longer than one of the coordinator.
+    pub(super) const fn is_under_way(&self) -> bool {
+        self.flight.is_some()
+    }
+
     /// Commits are due now.
     pub(super) fn hurry(&mut self, now: Moment) {
         self.next = self.next.min(now);
+    }
+
+    /// Commits all that is done by now, and tells the member.
+    pub(super) fn flush(&mut self) {
+        self.flush = FlushStage::Wanted;
     }
 
     /// The commit under way says nothing of a partition that was sought since.
@@ -52,7 +76,12 @@ impl CommitTimes {
 impl Driver {
     /// Takes in what the application is done with, and commits where it is time, somebody waits, or partitions are given up.
     pub(super) fn serve_commits(&mut self, now: Moment) {
-        self.ledger.speak_as(self.member.commits_as());
+        let membership = self.member.commits_as();
+        if membership.is_none() {
+            // The member has joined without it, or has lost everything.
+            self.commits.flush = FlushStage::None;
+        }
+        self.ledger.speak_as(membership);
         for (partition, cell) in &self.cells {
             if let Some(last) = cell.take_done() {
                 // Refused where the partition was sought since: what came before counts no more.
@@ -61,6 +90,7 @@ impl Driver {
         }
         let is_due = self.commits.next <= now
             || self.callback.is_some()
+            || self.commits.flush != FlushStage::None
             || self.cells.values().any(|cell| cell.is_awaited());
         if !is_due || self.coordinator().is_none() {
             return;
@@ -70,6 +100,24 @@ impl Driver {
         } else if self.commits.flight.is_none() {
             self.commits.next = now + self.options.commit_interval;
         }
+        if self.commits.flush == FlushStage::Wanted && self.ledger.is_settled() {
+            self.flushed();
+        }
+    }
+
+    fn flushed(&mut self) {
+        self.commits.flush = FlushStage::None;
+        self.events.push_back(MemberEvent::Classic(ClassicEvent::Flushed));
+    }
+
+    /// Takes the end of a commit. One that brokers did not take is sent again, until the member waits no more.
+    fn flush_answered(&mut self, number: RequestNumber, reaction: Reaction) {
+        if self.commits.flush == FlushStage::Sent(number) {
+            match reaction {
+                Reaction::Done => self.flushed(),
+                _ => self.commits.flush = FlushStage::Wanted,
+            }
+        }
     }
 
     fn send_commit(&mut self, commit: OffsetCommit) {
@@ -78,6 +126,9 @@ impl Driver {
         let (pool, group, number) = (Arc::clone(&self.pool), self.options.group.clone(), commit.number);
         self.commits.flight =
             Some(CommitUnderWay { membership: commit.membership.clone(), offsets: commit.offsets.clone() });
+        if self.commits.flush == FlushStage::Wanted {
+            self.commits.flush = FlushStage::Sent(number);
+        }
         self.tasks.spawn(async move {
             Answer::Committed(number, send(&pool, &broker, &group, &commit, &ids).await)
         });
@@ -97,6 +148,7 @@ impl Driver {
     ) {
         let reaction = self.ledger.answered(number, outcomes.as_ref().map_err(|failure| *failure), now);
         self.commits.next = now + self.options.commit_interval;
+        self.flush_answered(number, reaction);
         let Some(flight) = self.commits.flight.take() else { return };
         match outcomes {
             Ok(outcomes) => self.take_outcomes(flight, &outcomes),

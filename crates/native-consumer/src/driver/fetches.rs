@@ -4,20 +4,17 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use kafka_assigner_group_member::{KafkaError, RetryWait};
-use kafka_assigner_kafka::{BrokerAddress, Error, FetchPlace, FetchSession, FetchTarget};
+use kafka_assigner_kafka::{BrokerAddress, FetchPlace, FetchSession, FetchTarget};
 use kafka_assigner_types::id::TopicPartition;
 use kafka_assigner_types::moment::Moment;
 
 use super::Driver;
 use super::answer::Answer;
 use crate::PartitionEnd;
-use crate::fetching::{FetchLimits, FetchedPart, WantedPartitions, fetch};
+use crate::fetching::{FetchFailure, FetchLimits, FetchedPart, WantedPartitions, fetch};
 
 /// `OFFSET_OUT_OF_RANGE`: the log does not have the position.
 const OUT_OF_RANGE: i16 = 1;
-
-/// Errors of a partition that pass, mostly with newer metadata: it has another leader, or is not known yet.
-const PASSING: [i16; 12] = [3, 5, 6, 7, 9, 13, 56, 74, 75, 76, 100, 103];
 
 /// Fetches from one broker.
 #[derive(Debug, Default)]
@@ -106,7 +103,7 @@ impl Driver {
         &mut self,
         node: i32,
         session: FetchSession,
-        parts: Result<Vec<FetchedPart>, Error>,
+        parts: Result<Vec<FetchedPart>, FetchFailure>,
         now: Moment,
     ) {
         let is_good = match parts {
@@ -118,7 +115,7 @@ impl Driver {
                 is_good
             }
             Err(error) => {
-                tracing::debug!(%error, "a fetch has no answer");
+                tracing::debug!(%error, node, "nothing was fetched");
                 false
             }
         };
@@ -143,7 +140,7 @@ impl Driver {
         match part.error {
             0 => self.take_records(part),
             OUT_OF_RANGE => self.reader.out_of_range(&part.partition, part.from.version),
-            passing if PASSING.contains(&passing) => return false,
+            error if KafkaError(error).passes() => return false,
             error => self.end_cell(&part.partition, PartitionEnd::Refused(KafkaError(error))),
         }
         true

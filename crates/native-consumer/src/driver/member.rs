@@ -33,6 +33,7 @@ impl Driver {
                 self.begin_plan(generation, &strategy, members, is_sent);
             }
             MemberCommand::LookUp => drop(self.metadata.wish()),
+            MemberCommand::Flush => self.commits.flush(),
             MemberCommand::Call(callback) => self.call(callback, now),
             MemberCommand::StopReading(partitions) => self.reader.stop(&partitions),
             MemberCommand::StartReading(partitions) => self.start_reading(partitions),

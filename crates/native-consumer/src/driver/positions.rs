@@ -27,13 +27,20 @@ impl Driver {
                 ReadCommand::Ask { number, partitions, source } => {
                     self.ask_offsets(number, &partitions, source);
                 }
-                ReadCommand::Read(partition, position) => self.read(partition, position),
+                ReadCommand::Read { partition, position, is_chosen } => {
+                    self.read(&partition, position);
+                    if is_chosen {
+                        self.begin_elsewhere(&partition, now);
+                    }
+                }
                 ReadCommand::Stop(partition) => drop(self.reading.remove(&partition)),
                 ReadCommand::Refuse(partition, error) => {
                     self.end_cell(&partition, PartitionEnd::Refused(error));
                 }
             }
         }
+        // Before a record of it is handed out.
+        self.serve_commits(now);
     }
 
     fn hear_seeks(&mut self) {
@@ -58,11 +65,21 @@ impl Driver {
 
     /// Reads from a position. A partition that had another one before reads on from elsewhere: what it had handed out
     /// before counts no more.
-    fn read(&mut self, partition: TopicPartition, position: ReadPosition) {
-        if self.ledger.seek(&partition, position.offset).is_err() {
+    fn read(&mut self, partition: &TopicPartition, position: ReadPosition) {
+        if self.ledger.seek(partition, position.offset).is_err() {
             self.ledger.own(partition.clone(), position.offset);
         }
-        self.reading.insert(partition, position);
+        self.reading.insert(partition.clone(), position);
+    }
+
+    /// The policy chose the position: it is committed, and what was read before it is forgotten.
+    fn begin_elsewhere(&mut self, partition: &TopicPartition, now: Moment) {
+        if let Some(cell) = self.cells.get(partition) {
+            cell.reset();
+        }
+        self.commits.sought(partition);
+        self.ledger.commit_position(partition);
+        self.commits.hurry(now);
     }
 
     fn ask_offsets(

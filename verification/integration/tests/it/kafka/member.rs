@@ -102,6 +102,7 @@ impl Shell {
                 let plan = self.plan(&strategy, members).await;
                 self.events.extend(is_sent.then_some(ClassicEvent::Planned { generation, plan: Some(plan) }));
             }
+            ClassicCommand::Flush => self.events.push_back(ClassicEvent::Flushed),
             ClassicCommand::Call(_) => self.events.push_back(ClassicEvent::CallbackDone),
             ClassicCommand::StopReading(_) | ClassicCommand::StartReading(_) | ClassicCommand::Tell(_) => {}
         }
