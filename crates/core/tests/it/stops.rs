@@ -95,24 +95,42 @@ fn reports_count_only_from_the_owner_under_its_epoch() {
 }
 
 #[test]
-fn a_report_is_bounded() {
+fn a_reason_is_bounded() {
     let (group, a) = first_stop(Mode::Overlap);
     let epoch = assignment(&group).held_epoch();
-    let report =
-        |partition, reason| StopReport { at: tp("t", partition), epoch, offset: Offset::ZERO, reason };
-    let long = report(0, "x".repeat(Stop::MOST_REASON + 1));
+    let reason = "x".repeat(Stop::MOST_REASON + 1);
+    let long = StopReport { at: at(), epoch, offset: Offset::ZERO, reason };
     let mut group = group;
     let writes = stops::report(&group.state, &a, &[long], WallMillis(0));
     assert!(group.apply(&writes[0].clone().unfenced()));
     assert_eq!(stop(&group).map(|stop| stop.reason.len()), Some(Stop::MOST_REASON));
-    let mut many: Vec<_> = (1..=500).map(|partition| report(partition, String::new())).collect();
-    assert_eq!(many.len(), MOST_STOPPED);
-    many.push(StopReport { offset: Offset::new(9).unwrap(), ..report(0, String::new()) });
-    assert_eq!(
-        stops::report(&group.state, &a, &many, WallMillis(0)).len(),
-        1,
-        "the last one is not heeded, so its mark goes"
-    );
+}
+
+#[test]
+fn a_reason_is_one_line() {
+    let (mut group, a) = first_stop(Mode::Overlap);
+    let (epoch, offset) = (assignment(&group).held_epoch(), Offset::ZERO);
+    let reason = "no\namount\u{1b}[31m\tat all".to_owned();
+    let report = StopReport { at: at(), epoch, offset, reason };
+    let writes = stops::report(&group.state, &a, &[report], WallMillis(0));
+    assert!(group.apply(&writes[0].clone().unfenced()));
+    assert_eq!(stop(&group).map(|stop| &*stop.reason), Some("no amount [31m at all"));
+}
+
+#[test]
+fn what_a_full_report_has_no_room_for_stays_held() {
+    let (mut group, b) = second_stop(Mode::Overlap);
+    let others = |count: u32| -> Vec<(TopicPartition, i64)> {
+        (1..=count).map(|partition| (tp("t", partition), 9)).collect()
+    };
+    let full = u32::try_from(MOST_STOPPED).expect("it fits");
+    assert_eq!(group.report_stopped(&b, &others(full)), 0, "it may have been left out");
+    let mut more = others(full);
+    more.push((at(), 9));
+    assert_eq!(group.report_stopped(&b, &more), 0, "nor is more than that heeded");
+    assert!(stop(&group).expect("it stands").is_last());
+    assert_eq!(group.report_stopped(&b, &others(full - 1)), 1, "with room for it, it goes on");
+    assert_eq!(stop(&group), None);
 }
 
 #[test]
