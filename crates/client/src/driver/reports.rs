@@ -14,8 +14,8 @@ use crate::status::StoppedPartition;
 /// two heartbeats that the claim needs there may be ten minutes.
 const INTERVAL: Duration = Duration::from_secs(1);
 
-/// The time after which busy partitions are reported again though nothing changed: the service may have had no time for
-/// the last report.
+/// The time after which busy partitions, and those that stand, are reported again though nothing changed: the service may
+/// have had no time for the last report, its write may have lost a race, or the move to this member was not over.
 const AGAIN: Duration = Duration::from_secs(5);
 
 /// The report of one heartbeat.
@@ -110,7 +110,8 @@ impl Reports {
 
     /// True if there is news, and the last report was not sent just now.
     pub(super) fn is_due(&self, now: Moment, report: impl FnOnce() -> HeartbeatReport) -> bool {
-        let is_stale = !self.sent.busy.is_empty() && now >= self.at + AGAIN;
+        let may_be_lost = !self.sent.busy.is_empty() || !self.sent.stopped.is_empty();
+        let is_stale = may_be_lost && now >= self.at + AGAIN;
         now >= self.next() && (is_stale || report() != self.sent)
     }
 
