@@ -33,7 +33,7 @@ impl Grant {
         // Offsets of a topic that was there before mean nothing in this one.
         let is_same = before.topic_since.zip(topic_since).is_none_or(|(before, now)| before == now);
         let (stop, skip) = (next.stop.clone().filter(|_| is_same), next.skip.filter(|_| is_same));
-        Assignment { topic_since, start: first_start(state, at), stop, skip, ..next }
+        Assignment { topic_since, stop, skip, ..next }.starting_at(first_start(state, at))
     }
 
     /// Writes the grant for a whole unit.
@@ -116,7 +116,8 @@ pub(crate) fn complete<'a>(state: &'a GroupState, handoff: &Handoff, wall: WallM
     for at in &handoff.unit {
         let next = grant.next(state, at).without_avoid();
         let stopped_at = handoff.final_offset(at).filter(|_| !state.is_of_earlier_topic(at));
-        draft = draft.assign(at, &Assignment { start: stopped_at.or(next.start), ..next });
+        let start = stopped_at.or(next.start);
+        draft = draft.assign(at, &next.starting_at(start));
     }
     let held = |at| state.assignment(at).map_or(Epoch(0), Assignment::held_epoch);
     let (old_epochs, old_owner) =

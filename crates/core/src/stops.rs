@@ -5,10 +5,10 @@
 //! | the owner | it stays the owner; the partition moves as any other, and the next owner tries the record |
 //! | another consumer after it | nobody is granted the partition until an operator resumes it |
 //!
-//! Reports are levels: a repeated one changes nothing, and the mark of a session goes once that session reports the
-//! partition no more.
+//! Reports are levels: a repeated one changes nothing, and the mark of a session goes once a whole report of that session
+//! names the partition no more.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::draft::Draft;
 use crate::record::{Assignment, Extra, Owner, Resumed, Stop};
@@ -31,25 +31,42 @@ pub struct StopReport {
     pub epoch: Epoch,
     /// The offset of the record.
     pub offset: Offset,
-    /// The reason, for people; it is cut to [`Stop::MOST_REASON`] characters.
+    /// The reason, for people; it is cut to [`Stop::MOST_REASON`] characters, and control characters become spaces.
     pub reason: String,
 }
 
 /// The writes that bring the marks in line with the report of `member`, which names every partition of it that stands; one
 /// write for each partition of which it says something new. Of what it does not own under the epoch that it names, nothing
-/// is taken in.
+/// is taken in. With [`MOST_STOPPED`] partitions it had no room for more, and is as [`report_in_part`].
 #[must_use]
 pub fn report(state: &GroupState, member: &Member, reports: &[StopReport], wall: WallMillis) -> Vec<Write> {
-    let Some(registration) = state.registration_of(member) else { return Vec::new() };
+    let mut writes = report_in_part(state, member, reports, wall);
+    if reports.len() < MOST_STOPPED {
+        let told: BTreeSet<&TopicPartition> = reports.iter().map(|report| &report.at).collect();
+        let untold = state.concerned(&member.name).filter(|at| !told.contains(at));
+        writes.extend(untold.filter_map(|at| marked(state, member, at, &went_on(state, member, at)?)));
+    }
+    writes
+}
+
+/// The same for a report that may lack partitions that stand: what it does not name keeps its mark.
+#[must_use]
+pub fn report_in_part(
+    state: &GroupState,
+    member: &Member,
+    reports: &[StopReport],
+    wall: WallMillis,
+) -> Vec<Write> {
     let told: BTreeMap<&TopicPartition, &StopReport> =
         reports.iter().take(MOST_STOPPED).map(|report| (&report.at, report)).collect();
-    let news = told.iter().filter_map(|(at, report)| Some((*at, stopped(state, member, report, wall)?)));
-    let over = state.concerned(&member.name).filter(|at| !told.contains_key(at));
-    let over = over.filter_map(|at| Some((at, went_on(state, member, at)?)));
-    let write = |(at, next): (&TopicPartition, Assignment)| {
-        Draft::on(state).registered(&member.name, registration).assign(at, &next).into_write()
-    };
-    news.chain(over).map(write).collect()
+    let write = |(at, report)| marked(state, member, at, &stopped(state, member, report, wall)?);
+    told.into_iter().filter_map(write).collect()
+}
+
+/// The write of `next`, guarded on the session of `member`; `None` where that one is not registered.
+fn marked(state: &GroupState, member: &Member, at: &TopicPartition, next: &Assignment) -> Option<Write> {
+    let registration = state.registration_of(member)?;
+    Some(Draft::on(state).registered(&member.name, registration).assign(at, next).into_write())
 }
 
 /// The assignment with the mark of a report; `None` where it says nothing new, or is not the member's to say.
@@ -64,7 +81,7 @@ fn stopped(state: &GroupState, member: &Member, report: &StopReport, wall: WallM
     }
     let stop = Stop {
         offset: report.offset,
-        reason: report.reason.chars().take(Stop::MOST_REASON).collect(),
+        reason: in_one_line(&report.reason),
         consumer: member.name.clone(),
         incarnation: member.incarnation.clone(),
         epoch: report.epoch,
@@ -74,6 +91,12 @@ fn stopped(state: &GroupState, member: &Member, report: &StopReport, wall: WallM
         extra: Extra::new(),
     };
     Some(Assignment { stop: Some(stop), ..assignment.clone() })
+}
+
+/// A reason as it is kept: it becomes part of sentences, lines of logs and terminals, and comes from a client.
+fn in_one_line(reason: &str) -> String {
+    let plain = |c: char| if c.is_control() { ' ' } else { c };
+    reason.chars().take(Stop::MOST_REASON).map(plain).collect()
 }
 
 /// The other consumer that stopped before the same record; another session of the same consumer is none.

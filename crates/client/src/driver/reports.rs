@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use kafka_assigner_proto::v1::{self, BusyPartition, WarmProgress};
-use kafka_assigner_types::id::{HandoffId, TopicPartition};
+use kafka_assigner_types::id::{Epoch, HandoffId, TopicPartition};
 use kafka_assigner_types::moment::Moment;
 
 use super::contexts::HeldPartitions;
@@ -14,8 +14,8 @@ use crate::status::StoppedPartition;
 /// two heartbeats that the claim needs there may be ten minutes.
 const INTERVAL: Duration = Duration::from_secs(1);
 
-/// The time after which busy partitions are reported again though nothing changed: the service may have had no time for
-/// the last report.
+/// The time after which busy partitions, and those that stand, are reported again though nothing changed: the service may
+/// have had no time for the last report, its write may have lost a race, or the move to this member was not over.
 const AGAIN: Duration = Duration::from_secs(5);
 
 /// The report of one heartbeat.
@@ -44,8 +44,7 @@ impl HeartbeatReport {
             partition: at.kafka_number(),
             handoff_id: handoff.to_string(),
         });
-        // One that drains is told of until it is released: it does not go on.
-        let stopped = stopped.into_iter().filter(|stopped| roles.is_owner_or_drains(&stopped.partition));
+        let stopped = stopped.into_iter().filter(|stopped| is_told(roles, stopped));
         let stopped = stopped.take(MOST_STOPPED).map(wire_stopped);
         Self { warming: held.warming(), busy: busy.collect(), stopped: stopped.collect() }
     }
@@ -53,6 +52,17 @@ impl HeartbeatReport {
     /// True if there is something to tell, without the cost of a report.
     pub(super) fn has_any(roles: &Roles, held: &HeldPartitions) -> bool {
         held.is_warming() || roles.busy().chain(ending_records(roles, held)).next().is_some()
+    }
+}
+
+/// True if the service is told of a partition that stands. One that drains is told of until it is released: it does not go
+/// on. A state that could not be built is a word about this grant only once that failed under it: what an earlier
+/// one, or the preparation before it, met may be mended since.
+fn is_told(roles: &Roles, stopped: &StoppedPartition) -> bool {
+    let at = &stopped.partition;
+    match stopped.epoch == Epoch::default() {
+        true => roles.has_failed_under_grant(at),
+        false => roles.is_owner_or_drains(at),
     }
 }
 
@@ -100,7 +110,8 @@ impl Reports {
 
     /// True if there is news, and the last report was not sent just now.
     pub(super) fn is_due(&self, now: Moment, report: impl FnOnce() -> HeartbeatReport) -> bool {
-        let is_stale = !self.sent.busy.is_empty() && now >= self.at + AGAIN;
+        let may_be_lost = !self.sent.busy.is_empty() || !self.sent.stopped.is_empty();
+        let is_stale = may_be_lost && now >= self.at + AGAIN;
         now >= self.next() && (is_stale || report() != self.sent)
     }
 
@@ -117,7 +128,7 @@ impl Reports {
 
 #[cfg(test)]
 mod tests {
-    use kafka_assigner_types::id::{Epoch, Offset};
+    use kafka_assigner_types::id::Offset;
 
     use super::*;
 
@@ -150,6 +161,17 @@ mod tests {
         reports.sent(at(0), &busy());
         assert!(!reports.is_due(at(4_999), busy));
         assert!(reports.is_due(at(5_000), busy));
+    }
+
+    /// The service takes none in of a partition whose move is not over, nor one whose write lost a race.
+    #[test]
+    fn standing_partitions_are_reported_again() {
+        let mut reports = Reports::since(at(0));
+        let stopped = || vec![v1::StoppedPartition::default()];
+        let stands = || HeartbeatReport { stopped: stopped(), ..HeartbeatReport::default() };
+        reports.sent(at(0), &stands());
+        assert!(!reports.is_due(at(4_999), stands));
+        assert!(reports.is_due(at(5_000), stands));
     }
 
     #[test]

@@ -35,6 +35,8 @@ pub(super) struct Entry {
     rests: Option<HandoffId>,
     running: Option<RunningCall>,
     failures: u32,
+    /// The epoch of the grant under which a call failed last.
+    failed_under: Option<Epoch>,
     retry_at: Option<Moment>,
     /// The handoff whose preparation failed, with the failure's text.
     declined: Option<(HandoffId, String)>,
@@ -78,6 +80,18 @@ impl Entry {
     /// The number of calls that have failed in a row.
     pub(super) const fn failures(&self) -> u32 {
         self.failures
+    }
+
+    /// True if a call has failed under the grant that is there now.
+    pub(super) fn has_failed_under_grant(&self) -> bool {
+        self.failed_under.is_some() && self.failed_under == self.granted_epoch()
+    }
+
+    const fn granted_epoch(&self) -> Option<Epoch> {
+        match &self.target {
+            ConsumerRole::Owner(role) => Some(role.epoch),
+            _ => None,
+        }
     }
 
     pub(super) fn is_over(&self) -> bool {
@@ -368,6 +382,7 @@ impl Entry {
         if !was_told {
             let wait = FIRST_RETRY.saturating_mul(1 << self.failures.min(8)).min(LONGEST_RETRY);
             self.failures = self.failures.saturating_add(1);
+            self.failed_under = self.granted_epoch().or(self.failed_under);
             self.retry_at = Some(now + wait);
         }
     }

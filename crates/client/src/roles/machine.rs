@@ -103,6 +103,12 @@ impl Roles {
         self.is_owner(partition) || self.entries.get(partition).is_some_and(drains)
     }
 
+    /// True if a call for `partition` has failed under the grant that is there now.
+    #[must_use]
+    pub fn has_failed_under_grant(&self, partition: &TopicPartition) -> bool {
+        self.entries.get(partition).is_some_and(Entry::has_failed_under_grant)
+    }
+
     /// The number of calls for `partition` that have failed in a row; 0 where nothing is known of it.
     #[must_use]
     pub fn failures(&self, partition: &TopicPartition) -> u32 {

@@ -6,7 +6,7 @@ use kafka_assigner_client::proto::v1::{
     UnassignedPartition, Warm, WarmPartition,
 };
 use kafka_assigner_client::{
-    Clock, Consumer, ConsumerError, ConsumerHandle, ConsumerOptions, LeaseId, Offset, OnStop, Stopped,
+    Clock, Consumer, ConsumerError, ConsumerHandle, ConsumerOptions, Epoch, LeaseId, Offset, OnStop, Stopped,
     StoppedPartition, TopicPartition,
 };
 use tokio::task::JoinHandle;
@@ -209,10 +209,38 @@ async fn each_heartbeat_names_the_owned_partitions_that_stand() {
     let before = running.fake.heartbeats();
     sleep(Duration::from_secs(60)).await;
     assert_eq!(stopped_by(&running.fake).len(), 1);
-    assert!(running.fake.heartbeats() - before <= 7, "no news is no reason for a heartbeat");
+    assert!(running.fake.heartbeats() - before <= 13, "no news is a reason for a heartbeat each 5 s only");
     running.recorder.stands(Vec::new());
     sleep(Duration::from_millis(1_100)).await;
     assert_eq!(stopped_by(&running.fake), []);
+}
+
+/// The word of a preparation that it can't build the state of the partition.
+fn not_built() -> StoppedPartition {
+    StoppedPartition {
+        partition: TopicPartition::try_from(("t", 0)).expect("valid"),
+        epoch: Epoch::default(),
+        offset: Offset::new(5).expect("valid"),
+        reason: "damaged".to_owned(),
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_was_not_built_before_a_grant_is_not_told_under_it() {
+    let running = owning(options(), Manner::Plain).await;
+    running.recorder.stands(vec![not_built()]);
+    sleep(Duration::from_secs(11)).await;
+    assert_eq!(stopped_by(&running.fake), [], "nothing has failed under this grant");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_not_built_is_told_once_that_failed_under_the_grant() {
+    let fake = Fake::new();
+    fake.show(Snapshot { assigned: vec![grant(0, 5, "")], ..Snapshot::default() });
+    let running = start(fake, options(), Manner::WarmFails);
+    running.recorder.stands(vec![not_built()]);
+    sleep(Duration::from_secs(11)).await;
+    assert_eq!(stopped_by(&running.fake), [(0, 5, "damaged".to_owned(), 0)]);
 }
 
 #[tokio::test(start_paused = true)]

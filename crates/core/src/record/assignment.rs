@@ -54,7 +54,8 @@ pub struct Assignment {
     /// The record before which an owner of it stopped last; `None`: none did, or it went on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stop: Option<Stop>,
-    /// The offset of a record that the owner passes over, as an operator has commanded; part of the run, as `start`.
+    /// The offset of a record that owners pass over, as an operator has commanded. It stays over grants: nobody is known to
+    /// have passed it over before one starts behind it.
     #[serde(default, deserialize_with = "super::offset_in_log", skip_serializing_if = "Option::is_none")]
     pub skip: Option<Offset>,
     /// The time of the grant.
@@ -199,13 +200,22 @@ impl Assignment {
         }
     }
 
-    /// The record as an operator's command about a partition that stands leaves it, if there is one: the mark goes, and the
-    /// run that begins or goes on passes the record over where that was commanded. A new run passes nothing else over.
+    /// The record as an operator's command about a partition that stands leaves it, if there is one: the mark goes, and
+    /// owners pass the record over from now on where that was commanded. What was to be passed over before still is, but for
+    /// the record of the command.
     #[must_use]
     pub fn going_on(&self) -> Self {
         let commanded = self.stop.as_ref().filter(|stop| stop.resumed.is_some());
         let stop = self.stop.clone().filter(|stop| stop.resumed.is_none());
-        Self { skip: commanded.and_then(Stop::skipped), stop, ..self.clone() }
+        let before = self.skip.filter(|skip| commanded.is_none_or(|stop| stop.offset != *skip));
+        Self { skip: commanded.and_then(Stop::skipped).or(before), stop, ..self.clone() }
+    }
+
+    /// The record of a run that starts at `start`. What was to be passed over before it has been.
+    #[must_use]
+    pub(crate) fn starting_at(self, start: Option<Offset>) -> Self {
+        let skip = self.skip.filter(|skip| start.is_none_or(|start| *skip >= start));
+        Self { start, skip, ..self }
     }
 
     /// The longest time to live among those whom the next owner outlives.

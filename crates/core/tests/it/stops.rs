@@ -95,24 +95,42 @@ fn reports_count_only_from_the_owner_under_its_epoch() {
 }
 
 #[test]
-fn a_report_is_bounded() {
+fn a_reason_is_bounded() {
     let (group, a) = first_stop(Mode::Overlap);
     let epoch = assignment(&group).held_epoch();
-    let report =
-        |partition, reason| StopReport { at: tp("t", partition), epoch, offset: Offset::ZERO, reason };
-    let long = report(0, "x".repeat(Stop::MOST_REASON + 1));
+    let reason = "x".repeat(Stop::MOST_REASON + 1);
+    let long = StopReport { at: at(), epoch, offset: Offset::ZERO, reason };
     let mut group = group;
     let writes = stops::report(&group.state, &a, &[long], WallMillis(0));
     assert!(group.apply(&writes[0].clone().unfenced()));
     assert_eq!(stop(&group).map(|stop| stop.reason.len()), Some(Stop::MOST_REASON));
-    let mut many: Vec<_> = (1..=500).map(|partition| report(partition, String::new())).collect();
-    assert_eq!(many.len(), MOST_STOPPED);
-    many.push(StopReport { offset: Offset::new(9).unwrap(), ..report(0, String::new()) });
-    assert_eq!(
-        stops::report(&group.state, &a, &many, WallMillis(0)).len(),
-        1,
-        "the last one is not heeded, so its mark goes"
-    );
+}
+
+#[test]
+fn a_reason_is_one_line() {
+    let (mut group, a) = first_stop(Mode::Overlap);
+    let (epoch, offset) = (assignment(&group).held_epoch(), Offset::ZERO);
+    let reason = "no\namount\u{1b}[31m\tat all".to_owned();
+    let report = StopReport { at: at(), epoch, offset, reason };
+    let writes = stops::report(&group.state, &a, &[report], WallMillis(0));
+    assert!(group.apply(&writes[0].clone().unfenced()));
+    assert_eq!(stop(&group).map(|stop| &*stop.reason), Some("no amount [31m at all"));
+}
+
+#[test]
+fn what_a_full_report_has_no_room_for_stays_held() {
+    let (mut group, b) = second_stop(Mode::Overlap);
+    let others = |count: u32| -> Vec<(TopicPartition, i64)> {
+        (1..=count).map(|partition| (tp("t", partition), 9)).collect()
+    };
+    let full = u32::try_from(MOST_STOPPED).expect("it fits");
+    assert_eq!(group.report_stopped(&b, &others(full)), 0, "it may have been left out");
+    let mut more = others(full);
+    more.push((at(), 9));
+    assert_eq!(group.report_stopped(&b, &more), 0, "nor is more than that heeded");
+    assert!(stop(&group).expect("it stands").is_last());
+    assert_eq!(group.report_stopped(&b, &others(full - 1)), 1, "with room for it, it goes on");
+    assert_eq!(stop(&group), None);
 }
 
 #[test]
@@ -247,16 +265,59 @@ fn a_resumption_has_it_planned_without_a_tick() {
     assert!(!done.is_empty(), "within the debounce");
 }
 
-#[test]
-fn what_is_skipped_belongs_to_the_run() {
-    let (mut group, _) = second_stop(Mode::Overlap);
+/// `b` owns it and is to skip offset 5, of which it may not have heard yet.
+fn to_be_skipped(mode: Mode) -> (TestGroup, Member) {
+    let (mut group, b) = second_stop(mode);
     group.resume(&at(), true);
     group.settle();
-    assert_eq!(assignment(&group).skip.map(Offset::get), Some(5));
-    group.crash("b");
-    group.join("c");
+    assert_eq!(assignment(&group).skip.map(Offset::get), Some(5), "{mode}");
+    (group, b)
+}
+
+#[test]
+fn what_is_to_be_skipped_stays_so_over_moves_and_crashes() {
+    for mode in Mode::ALL {
+        let (mut group, b) = to_be_skipped(mode);
+        group.join("c");
+        assert!(group.leave(&b, &Leaving::Drain));
+        group.settle();
+        assert_eq!((group.owner(&at()), stop(&group)), (Some("c"), None), "{mode}");
+        assert_eq!(assignment(&group).skip.map(Offset::get), Some(5), "{mode}: c has not passed it over");
+        group.crash("c");
+        group.join("d");
+        group.later(Duration::from_secs(60));
+        group.settle();
+        assert_eq!(group.owner(&at()), Some("d"), "{mode}");
+        assert_eq!(assignment(&group).skip.map(Offset::get), Some(5), "{mode}: nor may c have");
+    }
+}
+
+#[test]
+fn what_was_skipped_is_forgotten_with_a_start_behind_it() {
+    for (next, skipped) in [(5, Some(5)), (6, None)] {
+        let (mut group, b) = to_be_skipped(Mode::Exclusive);
+        let c = group.join("c");
+        assert!(group.leave(&b, &Leaving::Drain));
+        group.pass();
+        let handoff = group.state.handoff(&at()).expect("it moves").id.clone();
+        group.say(&c, &at(), Some(&handoff), &Ack::Ready);
+        group.pass();
+        let next = Offset::new(next).expect("an offset");
+        let drained = Drained { offset: Some(next), ..Drained::default() };
+        group.say(&b, &at(), Some(&handoff), &Ack::Drained(drained));
+        group.settle();
+        assert_eq!((group.owner(&at()), assignment(&group).start), (Some("c"), Some(next)));
+        assert_eq!(assignment(&group).skip.map(Offset::get), skipped, "{next}");
+    }
+}
+
+#[test]
+fn the_last_command_about_a_record_counts() {
+    let (mut group, b) = to_be_skipped(Mode::Overlap);
+    assert_eq!(group.report_stopped(&b, &[(at(), 5)]), 1, "it tried it in spite of that");
+    assert!(group.resume(&at(), false));
     group.settle();
-    assert_eq!((group.owner(&at()), assignment(&group).skip), (Some("c"), None));
+    assert_eq!((stop(&group), assignment(&group).skip), (None, None), "it is tried again");
 }
 
 #[test]
@@ -335,4 +396,9 @@ fn a_topic_that_came_back_stands_nowhere() {
     group.topic("t", 1);
     group.settle();
     assert_eq!((group.owner(&at()), stop(&group)), (Some("a"), None));
+    let (mut group, _) = to_be_skipped(Mode::Exclusive);
+    group.remove(&Key::Topic("t".parse().unwrap()));
+    group.topic("t", 1);
+    group.settle();
+    assert_eq!((group.owner(&at()), assignment(&group).skip), (Some("b"), None), "nor is anything skipped");
 }

@@ -19,10 +19,11 @@ impl AdminService {
     /// See the definition of the call.
     pub async fn end_consumer(&self, request: EndConsumerRequest) -> Result<EndConsumerResponse, Status> {
         let name = MemberName::new(&request.consumer).map_err(|error| refusal::name(&error))?;
+        let mut incarnation = request.incarnation;
         for _ in 0..ATTEMPTS {
             let group = self.current(&request.group).await?;
             let (member, write) = group.read(|state| {
-                let member = registered(state, &name, &request.incarnation)?;
+                let member = registered(state, &name, &incarnation)?;
                 let write = session::end(state, &member, FenceReason::EndedByOperator);
                 Ok::<_, Status>((member, write))
             })?;
@@ -36,6 +37,8 @@ impl AdminService {
                 tracing::warn!(group = %group.name(), consumer = %member, reason, "session ended by an operator");
                 return Ok(EndConsumerResponse { incarnation: member.incarnation.to_string() });
             }
+            // The session that was meant may be over, and the next one under the name is another.
+            incarnation = member.incarnation.to_string();
         }
         Err(lost_race(&format!("the registration of {name}")))
     }

@@ -13,10 +13,14 @@ impl ConsumerService {
     /// Records what a confirmed heartbeat says of partitions that stand, where it is news. What is not written is reported
     /// again with the next heartbeat.
     pub(super) async fn take_stops(&self, group: &ServedGroup, member: &Member, request: &HeartbeatRequest) {
-        let reports: Vec<StopReport> =
-            request.stopped.iter().take(MOST_STOPPED).filter_map(stop_report).collect();
+        let told = &request.stopped;
+        let reports: Vec<StopReport> = told.iter().take(MOST_STOPPED).filter_map(stop_report).collect();
         let wall = self.instance.options().wall.now();
-        let writes = group.read(|state| stops::report(state, member, &reports, wall));
+        let writes = group.read(|state| match reports.len() == told.len() {
+            true => stops::report(state, member, &reports, wall),
+            // What was passed over stands as well, and is not known by its name.
+            false => stops::report_in_part(state, member, &reports, wall),
+        });
         for chunk in chunk_unfenced(&writes, self.instance.store().limits()) {
             match self.instance.store().txn(chunk.txn).await {
                 Ok(outcome) if outcome.succeeded => {

@@ -72,6 +72,9 @@ async fn what_a_client_makes_up_of_stopped_partitions_comes_into_no_record() {
     cluster.until("it stands", |state| offset(state) == Some(5)).await;
     let reason = |state: &GroupState| standing(state, &at()).map(|stop| stop.reason.len());
     cluster.until("in few words", |state| reason(state) == Some(Stop::MOST_REASON)).await;
+    let written = cluster.revision().await;
+    a.stopped(vec![StoppedPartition { offset: -1, ..stands(&a, 5) }]).await;
+    assert_eq!(cluster.revision().await, written, "what can't be read does not say that anything goes on");
     cluster.stop().await;
 }
 
