@@ -102,6 +102,8 @@ pub enum ClassicEvent {
     Tick,
     /// The coordinator is known.
     Coordinator,
+    /// Brokers refuse for good to say who the coordinator is.
+    CoordinatorRefused(KafkaError),
     /// The answer to a join.
     Joined(RequestNumber, Result<JoinGroupResponse, AnswerFailure>),
     /// The plan of a generation: the bytes for each member; `None`: none could be made.
@@ -262,6 +264,7 @@ impl ClassicMember {
         match event {
             ClassicEvent::Tick => {}
             ClassicEvent::Coordinator => self.has_coordinator = true,
+            ClassicEvent::CoordinatorRefused(error) => self.coordinator_refused(now, error),
             ClassicEvent::Joined(number, answer) => self.join_answered(now, number, answer),
             ClassicEvent::Planned { generation, plan } => self.planned(now, generation, plan),
             ClassicEvent::Synced(number, answer) => self.sync_answered(now, number, answer),
@@ -385,6 +388,13 @@ impl ClassicMember {
     fn retry(&mut self, now: Moment) {
         let wait = self.wait.failed();
         self.go_to(ClassicState::Out(now + wait));
+    }
+
+    /// Without a coordinator the member can't go on, nor leave. One that is over has asked for none.
+    fn coordinator_refused(&mut self, now: Moment, error: KafkaError) {
+        if self.state != ClassicState::Over {
+            self.fail(now, MemberFailure::Coordinator(error));
+        }
     }
 
     fn fail(&mut self, now: Moment, failure: MemberFailure) {

@@ -67,6 +67,8 @@ pub enum ConsumerEvent {
     Tick,
     /// The coordinator is known.
     Coordinator,
+    /// Brokers refuse for good to say who the coordinator is.
+    CoordinatorRefused(KafkaError),
     /// The answer to a heartbeat.
     Answered(RequestNumber, Result<ConsumerGroupHeartbeatResponse, AnswerFailure>),
     /// A commit that was sent for this membership was refused with this error.
@@ -181,6 +183,7 @@ impl ConsumerMember {
         match event {
             ConsumerEvent::Tick => {}
             ConsumerEvent::Coordinator => self.has_coordinator = true,
+            ConsumerEvent::CoordinatorRefused(error) => self.coordinator_refused(error),
             ConsumerEvent::Answered(number, answer) => self.answered(now, number, answer),
             ConsumerEvent::CommitRefused(asked, error) => self.commit_refused(now, &asked, error),
             ConsumerEvent::Named(names) => {
@@ -233,6 +236,13 @@ impl ConsumerMember {
         if !self.owned.is_empty() {
             self.is_lost = true;
             self.stop_reading(&self.reading.clone());
+        }
+    }
+
+    /// Without a coordinator the member can't go on, nor leave. One that is over has asked for none.
+    fn coordinator_refused(&mut self, error: KafkaError) {
+        if self.state != ConsumerState::Over {
+            self.fail(MemberFailure::Coordinator(error));
         }
     }
 

@@ -112,7 +112,8 @@ impl CoordinatorFinder {
 }
 
 fn passes(error: KafkaError) -> bool {
-    error == KafkaError::LOADING || error == KafkaError::TIMED_OUT || error.is_of_coordinator()
+    matches!(error, KafkaError::UNKNOWN_SERVER | KafkaError::LOADING | KafkaError::TIMED_OUT)
+        || error.is_of_coordinator()
 }
 
 #[cfg(test)]
@@ -165,6 +166,8 @@ mod tests {
         let number = finder.serve(at(100)).unwrap();
         assert_eq!(finder.answered(number, Err(AnswerFailure), at(100)), Ok(()));
         let number = finder.serve(at(300)).unwrap();
-        assert_eq!(finder.answered(number, Ok(Err(KafkaError(30))), at(300)), Err(KafkaError(30)));
+        assert_eq!(finder.answered(number, Ok(Err(KafkaError::UNKNOWN_SERVER)), at(300)), Ok(()));
+        let number = finder.serve(at(700)).unwrap();
+        assert_eq!(finder.answered(number, Ok(Err(KafkaError(30))), at(700)), Err(KafkaError(30)));
     }
 }

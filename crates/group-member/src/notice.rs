@@ -63,6 +63,9 @@ pub enum MemberFailure {
     /// The strategies have nothing in common.
     #[error("the group uses none of the strategies that this member offers, {0}")]
     Strategies(String),
+    /// Brokers refuse to say who coordinates the group, mostly since the user may not see it.
+    #[error("brokers refuse to name the group's coordinator, with error {}", .0.0)]
+    Coordinator(KafkaError),
     /// The broker refuses for good.
     #[error("the broker refuses with error {}", .0.0)]
     Refused(KafkaError),

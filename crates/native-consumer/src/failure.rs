@@ -1,6 +1,6 @@
 //! The failures of a consumer.
 
-use kafka_assigner_group_member::{KafkaError, MemberFailure};
+use kafka_assigner_group_member::MemberFailure;
 use kafka_assigner_kafka::TlsFileError;
 use kafka_assigner_types::id::TopicPartition;
 
@@ -11,12 +11,9 @@ use crate::{InvalidSetting, PartitionEnd};
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum NativeFailure {
-    /// The group does not take the member.
+    /// The group does not take the member, or brokers don't say who coordinates it.
     #[error(transparent)]
     Member(#[from] MemberFailure),
-    /// Brokers refuse to say who coordinates the group, mostly since the user may not see it.
-    #[error("brokers refuse to name the group's coordinator, with error {}", .0.0)]
-    Coordinator(KafkaError),
     /// A part of the consumer panicked, which is a fault of this crate.
     #[error("a part of the consumer panicked")]
     Panicked,

@@ -47,3 +47,12 @@ async fn a_broker_that_refuses_fetches_as_a_whole_is_asked_less_and_less() {
     broker.state().fetch_refusal = 0;
     within(partition.next_batch()).await.expect("it goes on");
 }
+
+#[tokio::test]
+async fn a_coordinator_that_can_not_be_named_now_is_asked_for_again() {
+    let broker = SimulatedBroker::start(1, 6).await;
+    broker.state().finder_errors = [-1, -1].into();
+    let mut consumer = NativeConsumer::start(options(&broker)).unwrap();
+    first_partition(&mut consumer).await;
+    assert!(broker.state().finder_errors.is_empty());
+}

@@ -47,6 +47,8 @@ pub(crate) enum MemberCommand {
 pub(crate) enum MemberEvent {
     Tick,
     Coordinator,
+    /// Brokers refuse for good to say who it is.
+    CoordinatorRefused(KafkaError),
     Polled,
     CallbackDone,
     Close(Duration),
@@ -119,6 +121,7 @@ fn to_classic(event: MemberEvent) -> Option<ClassicEvent> {
     Some(match event {
         MemberEvent::Tick => ClassicEvent::Tick,
         MemberEvent::Coordinator => ClassicEvent::Coordinator,
+        MemberEvent::CoordinatorRefused(error) => ClassicEvent::CoordinatorRefused(error),
         MemberEvent::Polled => ClassicEvent::Polled,
         MemberEvent::CallbackDone => ClassicEvent::CallbackDone,
         MemberEvent::Close(within) => ClassicEvent::Close(within),
@@ -133,6 +136,7 @@ fn to_consumer(event: MemberEvent) -> Option<ConsumerEvent> {
     Some(match event {
         MemberEvent::Tick => ConsumerEvent::Tick,
         MemberEvent::Coordinator => ConsumerEvent::Coordinator,
+        MemberEvent::CoordinatorRefused(error) => ConsumerEvent::CoordinatorRefused(error),
         MemberEvent::Polled => ConsumerEvent::Polled,
         MemberEvent::CallbackDone => ConsumerEvent::CallbackDone,
         MemberEvent::Close(within) => ConsumerEvent::Close(within),

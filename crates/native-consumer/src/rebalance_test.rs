@@ -5,9 +5,12 @@ use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 
-use crate::consumer_test::{first_partition, options, until, within};
+use crate::consumer_test::{BOUND, first_partition, options, until, within};
 use crate::simulated::SimulatedBroker;
-use crate::{NativeConsumer, NativeOptions, PartitionEnd, RebalanceChange, RebalanceListener};
+use crate::{
+    KafkaError, MemberFailure, NativeConsumer, NativeFailure, NativeOptions, PartitionEnd, RebalanceChange,
+    RebalanceListener,
+};
 
 /// A listener that remembers its calls.
 #[derive(Debug, Clone, Default)]
@@ -108,4 +111,21 @@ async fn what_is_lost_while_it_is_given_up_is_told_as_lost() {
     until("the next life begins", || listener.calls.lock().unwrap().len() == 3).await;
     let calls = listener.calls.lock().unwrap().clone();
     assert_eq!(calls, [("assigned", 1), ("lost", 1), ("assigned", 1)]);
+}
+
+#[tokio::test]
+async fn a_group_that_may_not_be_seen_any_more_ends_the_member_after_its_callbacks() {
+    let broker = SimulatedBroker::start(1, 6).await;
+    let listener = Remembering::default();
+    let mut consumer = NativeConsumer::start_with(options(&broker), listener.clone()).unwrap();
+    let partition = first_partition(&mut consumer).await;
+    {
+        let mut state = broker.state();
+        (state.beat_error, state.finder_errors) = (16, [30].into());
+    }
+    let failure = within(consumer.next_partition()).await.unwrap_err();
+    assert_eq!(failure, NativeFailure::Member(MemberFailure::Coordinator(KafkaError(30))));
+    assert_eq!(partition.ended(), Some(PartitionEnd::Lost));
+    assert!(listener.has_heard(("lost", 1)));
+    within(consumer.close(BOUND)).await.unwrap_err();
 }

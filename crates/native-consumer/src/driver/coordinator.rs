@@ -11,8 +11,8 @@ use kafka_assigner_types::moment::Moment;
 
 use super::Driver;
 use super::answer::Answer;
+use crate::TopicChoice;
 use crate::group_member::MemberEvent;
-use crate::{NativeFailure, TopicChoice};
 
 /// The time that one broker has for an answer that it has at hand.
 pub(super) const PATIENCE: Duration = Duration::from_secs(10);
@@ -43,7 +43,7 @@ impl Driver {
     ) {
         self.turn += usize::from(answer.is_err());
         if let Err(error) = self.finder.answered(number, answer, now) {
-            (self.failure, self.is_broken) = (Some(NativeFailure::Coordinator(error)), true);
+            self.events.push_back(MemberEvent::CoordinatorRefused(error));
         }
         if self.finder.known().is_some() {
             self.events.push_back(MemberEvent::Coordinator);
