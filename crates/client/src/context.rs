@@ -63,6 +63,12 @@ impl WarmContext {
         self.topic_id
     }
 
+    /// The number of preparations for the same role that have failed in a row before this one.
+    #[must_use]
+    pub const fn failures(&self) -> u32 {
+        self.failures
+    }
+
     /// Reports how much is done and how much there is to do, in any unit that rises; `None` = unknown. Cheap: the
     /// next heartbeat carries the last report.
     pub fn report(&self, done: u64, total: Option<u64>) {

@@ -12,6 +12,7 @@ use kafka_assigner_core::record::Handoff;
 use kafka_assigner_core::state::{GroupState, Presence, Touched};
 use kafka_assigner_strategies::Registry;
 use kafka_assigner_types::id::{Member, TopicPartition};
+use kafka_assigner_types::kv::Change;
 use kafka_assigner_types::moment::{Moment, WallMillis};
 use kafka_assigner_types::name::MemberName;
 
@@ -36,11 +37,14 @@ pub(super) struct Minimal {
     /// A leader that has seen everything: it knows which units rest after a move that took too long, so that others are
     /// moved in their place. One that was elected since knows of none.
     witness: Leader,
+    /// A leader that has seen everything since the last election, and nothing of before.
+    elected: Leader,
 }
 
 impl Default for Minimal {
     fn default() -> Self {
-        Self { past: VecDeque::new(), witness: Leader::new(Moment::default()) }
+        let new = || Leader::new(Moment::default());
+        Self { past: VecDeque::new(), witness: new(), elected: new() }
     }
 }
 
@@ -52,13 +56,14 @@ impl Minimal {
         self.past.push_front(Past { state: Arc::clone(state), wanted: None });
     }
 
-    /// True if some state that the leader may have seen asks for this move, of one that remembers or of one that does not.
+    /// True if some state that the leader may have seen asks for this move, of one that remembers all, what was since the
+    /// election, or nothing.
     fn is_wanted(&mut self, now: Moment, handoff: &Handoff) -> bool {
-        let witness = &self.witness;
+        let (witness, elected) = (&self.witness, &self.elected);
         self.past.iter_mut().any(|past| {
             let wanted = past.wanted.get_or_insert_with(|| {
                 let fresh = Leader::having_seen(&past.state, now);
-                [begun(&fresh, &past.state, now), begun(witness, &past.state, now)].concat()
+                [&fresh, witness, elected].map(|leader| begun(leader, &past.state, now)).concat()
             });
             wanted.iter().any(|(unit, to)| *unit == handoff.unit && *to == handoff.new)
         })
@@ -78,6 +83,10 @@ impl Minimal {
             wrong("the strategy never asked for it");
         }
     }
+}
+
+fn is_election(step: &Step<'_>) -> bool {
+    step.changes.iter().any(|(key, change)| *key == Key::Leader && matches!(change, Change::Put(_)))
 }
 
 fn owns(state: &GroupState, member: &Member, at: &TopicPartition) -> bool {
@@ -102,10 +111,11 @@ fn consumers(step: &Step<'_>) -> BTreeSet<MemberName> {
     step.changes.iter().filter_map(name).collect()
 }
 
-/// What only a leader remembers (failures, who may come back) and what can't be read decide too; then nothing is
-/// said here.
+/// What only a leader remembers (failures, who may come back, since when a lease is gone) and what can't be read decide too;
+/// then nothing is said here.
 fn can_tell(state: &GroupState) -> bool {
-    let awaits = state.config().is_none_or(|config| config.rejoin_grace_ms > 0);
+    let awaits =
+        state.config().is_none_or(|config| config.rejoin_grace_ms > 0 || config.wait_out_revocations);
     !(awaits && state.absent_owners().next().is_some())
         && state.rejoins().is_empty()
         && state.unreadable().is_empty()
@@ -140,7 +150,11 @@ impl Invariant for Minimal {
         self.remember(step.before);
         let units = step.handoffs().cloned().collect();
         let touched = Touched { units, suspicions: consumers(step), ..Touched::default() };
+        if is_election(step) {
+            self.elected = Leader::having_seen(step.after, Moment(step.at));
+        }
         self.witness.observe(step.after, &touched, Moment(step.at));
+        self.elected.observe(step.after, &touched, Moment(step.at));
         if step.writer.is_none() {
             return;
         }

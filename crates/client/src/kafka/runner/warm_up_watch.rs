@@ -65,7 +65,7 @@ impl<'a> WarmUpWatch<'a> {
         match (&self.first, &self.context.handoff) {
             (Some(_), _) => NEXT_FETCH_WAIT,
             (None, Some(_)) => FIRST_FETCH_WAIT_OF_A_HANDOFF,
-            (None, None) => first_fetch_wait(self.context.failures),
+            (None, None) => first_fetch_wait(self.context.failures()),
         }
     }
 
