@@ -122,7 +122,6 @@ impl GroupMembers {
     /// The member goes, in good order.
     pub(super) async fn leave(&mut self, number: usize) -> Result<()> {
         let peer = self.peers.get_mut(number).context("there is no such member")?;
-        let events = peer.events();
         match std::mem::replace(&mut peer.body, PeerBody::Gone) {
             PeerBody::Process(mut process) => {
                 process.terminate()?;
@@ -130,8 +129,10 @@ impl GroupMembers {
                 peer.before = [std::mem::take(&mut peer.before), events_in(&process.log())].concat();
             }
             PeerBody::Thread(thread) => {
+                // It tells of records until it has ended.
+                let shown = thread.shown.clone();
                 drop(thread);
-                peer.before = events;
+                peer.before.extend(shown.events());
             }
             PeerBody::Gone => bail!("the member is gone"),
         }
