@@ -123,31 +123,14 @@ impl Claim {
     ///
     /// [`ClaimEnded`] as soon as it is over for good.
     pub async fn valid(&self) -> Result<(), ClaimEnded> {
-        loop {
-            // Registered before looking, so that no change can slip in between.
-            let changed = self.session.0.changed.notified();
-            if self.has_ended() {
-                return Err(ClaimEnded);
-            }
-            if self.is_valid() {
-                return Ok(());
-            }
-            changed.await;
-        }
+        self.until(Self::is_valid).await
     }
 
     /// Waits until it is over for good.
     ///
     /// Cancel safe.
     pub(crate) async fn ended(&self) {
-        loop {
-            // Registered before looking, so that no change can slip in between.
-            let changed = self.session.0.changed.notified();
-            if self.has_ended() {
-                return;
-            }
-            changed.await;
-        }
+        let _ended = self.until(|_| false).await;
     }
 
     /// Waits until it is that of a grant above `epoch`.
@@ -159,13 +142,18 @@ impl Claim {
     /// [`ClaimEnded`] as soon as it is over for good.
     #[cfg(feature = "kafka")]
     pub(crate) async fn above(&self, epoch: Epoch) -> Result<(), ClaimEnded> {
+        self.until(|claim| claim.epoch() > epoch).await
+    }
+
+    /// Waits until `is_so`. Cancel safe.
+    async fn until(&self, is_so: impl Fn(&Self) -> bool) -> Result<(), ClaimEnded> {
         loop {
             // Registered before looking, so that no change can slip in between.
             let changed = self.session.0.changed.notified();
             if self.has_ended() {
                 return Err(ClaimEnded);
             }
-            if self.epoch() > epoch {
+            if is_so(self) {
                 return Ok(());
             }
             changed.await;

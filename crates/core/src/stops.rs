@@ -18,9 +18,7 @@ use crate::write::Write;
 use kafka_assigner_types::id::{Epoch, Member, Offset, TopicPartition};
 use kafka_assigner_types::moment::WallMillis;
 use kafka_assigner_types::name::MemberName;
-
-/// The most partitions of one report that are heeded, so that a report is judged in bounded time.
-pub const MOST_STOPPED: usize = 500;
+use kafka_assigner_types::stops::MOST_STOPPED;
 
 /// The report of an owner about one partition that stands.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -78,9 +78,6 @@ pub enum ReadCommand {
     Refuse(TopicPartition, KafkaError),
 }
 
-/// `OFFSET_OUT_OF_RANGE`: also told where no offset was committed and none may be chosen.
-const OUT_OF_RANGE: KafkaError = KafkaError(1);
-
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum PlaceState {
     /// The offset is to be asked for.
@@ -237,7 +234,7 @@ impl AssignmentReader {
         let state = match self.policy {
             ResetPolicy::Earliest => PlaceState::Wanted(OffsetSource::Earliest),
             ResetPolicy::Latest => PlaceState::Wanted(OffsetSource::Latest),
-            ResetPolicy::Refuse => return self.refuse(partition, OUT_OF_RANGE),
+            ResetPolicy::Refuse => return self.refuse(partition, KafkaError::OUT_OF_RANGE),
         };
         self.move_to(partition, state);
         self.choose(partition, true);

@@ -13,6 +13,9 @@ impl KafkaError {
     pub const UNKNOWN_SERVER: Self = Self(-1);
     /// `NONE`.
     pub const NONE: Self = Self(0);
+    /// `OFFSET_OUT_OF_RANGE`: the log does not have the position. Also told where no offset was committed and none may be
+    /// chosen.
+    pub const OUT_OF_RANGE: Self = Self(1);
     /// `UNKNOWN_TOPIC_OR_PARTITION`.
     pub const UNKNOWN_TOPIC: Self = Self(3);
     /// `REQUEST_TIMED_OUT`.

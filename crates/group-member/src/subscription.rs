@@ -53,7 +53,7 @@ impl OfferedStrategy {
             "range" | "roundrobin" => (RebalanceManner::Eager, StrategyNotes::Nothing),
             "sticky" => (RebalanceManner::Eager, StrategyNotes::Sticky),
             "cooperative-sticky" => (RebalanceManner::Cooperative, StrategyNotes::Generation),
-            // What a member had last counts where another strategy makes it give everything up before it joins.
+            // The partitions that a member had last count where another strategy makes it give everything up before it joins.
             "balanced" | "copartitioned-sticky" => (RebalanceManner::Cooperative, StrategyNotes::Sticky),
             _ => return None,
         };

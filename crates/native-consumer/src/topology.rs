@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use kafka_assigner_group_member::TopicFacts;
+use kafka_assigner_group_member::{KafkaError, TopicFacts};
 use kafka_assigner_kafka::BrokerAddress;
 use kafka_assigner_kafka::messages::{
     MetadataResponse, MetadataResponseBroker, MetadataResponsePartition, MetadataResponseTopic,
@@ -10,9 +10,6 @@ use kafka_assigner_kafka::messages::{
 use kafka_assigner_kafka::wire::Uuid;
 use kafka_assigner_types::id::TopicPartition;
 use kafka_assigner_types::name::TopicName;
-
-/// `UNKNOWN_TOPIC_OR_PARTITION`: the topic does not exist.
-const ABSENT: i16 = 3;
 
 /// The most brokers that are learnt from one answer; more than the largest clusters have.
 const MOST_BROKERS: usize = 1000;
@@ -78,13 +75,13 @@ impl Topology {
     /// A topic about which the broker can't tell now stays as it was.
     fn learn_topic(&mut self, topic: MetadataResponseTopic) {
         let Some(name) = topic.name else { return };
-        match topic.error_code {
-            0 => {
+        match KafkaError(topic.error_code) {
+            KafkaError::NONE => {
                 let (id, is_internal) = (topic.topic_id, topic.is_internal);
                 let partitions = by_number(topic.partitions);
                 self.topics.insert(name, TopicView { id, is_internal, partitions });
             }
-            ABSENT => drop(self.topics.remove(&name)),
+            KafkaError::UNKNOWN_TOPIC => drop(self.topics.remove(&name)),
             _ => {}
         }
     }

@@ -5,6 +5,7 @@ use std::time::Duration;
 use kafka_assigner_proto::v1::{self, BusyPartition, WarmProgress};
 use kafka_assigner_types::id::{Epoch, HandoffId, TopicPartition};
 use kafka_assigner_types::moment::Moment;
+use kafka_assigner_types::stops::MOST_STOPPED;
 
 use super::contexts::HeldPartitions;
 use crate::roles::Roles;
@@ -28,9 +29,6 @@ pub(super) struct HeartbeatReport {
     /// The partitions that stand.
     pub(super) stopped: Vec<v1::StoppedPartition>,
 }
-
-/// The most partitions that stand of which one heartbeat tells; no more are heeded.
-const MOST_STOPPED: usize = 500;
 
 /// The longest reason that is told, in bytes: with the most partitions it leaves more than half of a request, which has at
 /// most 1 MiB.

@@ -9,12 +9,13 @@ use kafka_assigner_core::key::Key;
 use kafka_assigner_core::reason::{DeferReason, Reason};
 use kafka_assigner_core::record::{Assignment, GroupConfig, Phase, Resumed, Stop, encode};
 use kafka_assigner_core::session::{Leaving, nobody_takes};
-use kafka_assigner_core::stops::{self, MOST_STOPPED, NotResumed, StopReport};
+use kafka_assigner_core::stops::{self, NotResumed, StopReport};
 use kafka_assigner_core::test_group::{TestGroup, tp};
 use kafka_assigner_core::view::{Role, role};
 use kafka_assigner_types::id::{Epoch, Member, Offset, TopicPartition};
 use kafka_assigner_types::mode::Mode;
 use kafka_assigner_types::moment::WallMillis;
+use kafka_assigner_types::stops::MOST_STOPPED;
 
 fn at() -> TopicPartition {
     tp("t", 0)

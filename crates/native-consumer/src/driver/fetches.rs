@@ -13,9 +13,6 @@ use super::answer::Answer;
 use crate::PartitionEnd;
 use crate::fetching::{FetchFailure, FetchLimits, FetchedPart, WantedPartitions, fetch};
 
-/// `OFFSET_OUT_OF_RANGE`: the log does not have the position.
-const OUT_OF_RANGE: i16 = 1;
-
 /// Fetches from one broker.
 #[derive(Debug, Default)]
 pub(super) struct BrokerFetches {
@@ -27,17 +24,13 @@ pub(super) struct BrokerFetches {
 
 impl Driver {
     pub(super) fn serve_fetches(&mut self, now: Moment) {
-        let (brokers, is_complete) = self.wanted();
+        let (brokers, is_complete) = self.wanted(now);
         if !is_complete {
             self.metadata.wish();
         }
         for (node, (address, wanted)) in brokers {
             let new = || BrokerFetches { session: Some(FetchSession::default()), ..Default::default() };
-            let broker = self.brokers.entry(node).or_insert_with(new);
-            if broker.not_before > now {
-                continue;
-            }
-            let Some(session) = broker.session.take() else { continue };
+            let Some(session) = self.brokers.entry(node).or_insert_with(new).session.take() else { continue };
             self.fetch(node, address, session, wanted);
         }
     }
@@ -66,9 +59,15 @@ impl Driver {
         }
     }
 
-    /// By broker, the partitions that have room for records; none, where all of them together have no more. And whether the
-    /// leader of each is known.
-    fn wanted(&self) -> (BTreeMap<i32, (BrokerAddress, WantedPartitions)>, bool) {
+    /// True where no fetch to this broker is under way, and it need not be left alone.
+    fn is_free(&self, node: i32, now: Moment) -> bool {
+        let is_free = |broker: &BrokerFetches| broker.session.is_some() && broker.not_before <= now;
+        self.brokers.get(&node).is_none_or(is_free)
+    }
+
+    /// By broker that is free, the partitions that have room for records; none, where all of them together have no more. And
+    /// whether the leader of each is known.
+    fn wanted(&self, now: Moment) -> (BTreeMap<i32, (BrokerAddress, WantedPartitions)>, bool) {
         let (mut brokers, mut is_complete) =
             (BTreeMap::<i32, (BrokerAddress, WantedPartitions)>::new(), true);
         let waiting: usize = self.cells.values().map(|cell| cell.bytes()).sum();
@@ -81,6 +80,9 @@ impl Driver {
                 is_complete = false;
                 continue;
             };
+            if !self.is_free(leader.node, now) {
+                continue;
+            }
             let target = FetchTarget {
                 topic: partition.topic.as_str().to_owned(),
                 topic_id: leader.topic_id,
@@ -137,11 +139,11 @@ impl Driver {
         if !is_current {
             return true;
         }
-        match part.error {
-            0 => self.take_records(part),
-            OUT_OF_RANGE => self.reader.out_of_range(&part.partition, part.from.version),
-            error if KafkaError(error).passes() => return false,
-            error => self.end_cell(&part.partition, PartitionEnd::Refused(KafkaError(error))),
+        match KafkaError(part.error) {
+            KafkaError::NONE => self.take_records(part),
+            KafkaError::OUT_OF_RANGE => self.reader.out_of_range(&part.partition, part.from.version),
+            error if error.passes() => return false,
+            error => self.end_cell(&part.partition, PartitionEnd::Refused(error)),
         }
         true
     }

@@ -8,7 +8,7 @@ use kafka_assigner_types::id::TopicPartition;
 use kafka_assigner_types::kv::Txn;
 use tonic::Status;
 
-use super::service::{ATTEMPTS, AdminService, MOST_TEXT, lost_race};
+use super::service::{ATTEMPTS, AdminService, kept, lost_race};
 use crate::convert;
 
 /// What becomes of a wish to call a handoff off.
@@ -25,7 +25,7 @@ impl AdminService {
     /// See the definition of the call.
     pub async fn abort_handoff(&self, request: AbortHandoffRequest) -> Result<AbortHandoffResponse, Status> {
         let at = convert::partition(&request.topic, request.partition)?;
-        let reason: String = request.reason.chars().take(MOST_TEXT).collect();
+        let reason = kept(&request.reason);
         let wall = self.instance.options().wall.now();
         for _ in 0..ATTEMPTS {
             let group = self.current(&request.group).await?;

@@ -9,7 +9,7 @@ use kafka_assigner_types::id::Member;
 use kafka_assigner_types::name::MemberName;
 use tonic::Status;
 
-use super::service::{ATTEMPTS, AdminService, MOST_TEXT, lost_race};
+use super::service::{ATTEMPTS, AdminService, kept, lost_race};
 use crate::refusal;
 
 impl AdminService {
@@ -33,7 +33,7 @@ impl AdminService {
                 None => true,
             };
             if applied {
-                let reason: String = request.reason.chars().take(MOST_TEXT).collect();
+                let reason = kept(&request.reason);
                 tracing::warn!(group = %group.name(), consumer = %member, reason, "session ended by an operator");
                 return Ok(EndConsumerResponse { incarnation: member.incarnation.to_string() });
             }

@@ -7,7 +7,7 @@ use kafka_assigner_types::id::TopicPartition;
 use tonic::Status;
 
 use super::explain::known;
-use super::service::{ATTEMPTS, AdminService, MOST_TEXT, lost_race};
+use super::service::{ATTEMPTS, AdminService, kept, lost_race};
 use super::show;
 use crate::convert;
 use crate::group::ServedGroup;
@@ -42,7 +42,7 @@ impl AdminService {
 }
 
 fn note(group: &ServedGroup, at: &TopicPartition, request: &ResumePartitionRequest) {
-    let (skip, reason) = (request.skip, request.reason.chars().take(MOST_TEXT).collect::<String>());
+    let (skip, reason) = (request.skip, kept(&request.reason));
     tracing::info!(group = %group.name(), partition = %at, skip, reason, "resumed by an operator");
 }
 

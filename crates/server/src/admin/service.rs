@@ -14,7 +14,12 @@ use crate::instance::Instance;
 pub(super) const ATTEMPTS: usize = 5;
 
 /// The longest text for people that is kept, in characters.
-pub(super) const MOST_TEXT: usize = 1_000;
+const MOST_TEXT: usize = 1_000;
+
+/// An operator's reason as it is kept.
+pub(super) fn kept(reason: &str) -> String {
+    reason.chars().take(MOST_TEXT).collect()
+}
 
 /// The service for operators on one instance.
 #[derive(Debug, Clone)]

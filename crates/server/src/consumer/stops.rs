@@ -1,9 +1,10 @@
 //! The partitions that heartbeats report as standing.
 
-use kafka_assigner_core::stops::{self, MOST_STOPPED, StopReport};
+use kafka_assigner_core::stops::{self, StopReport};
 use kafka_assigner_core::write::chunk_unfenced;
 use kafka_assigner_proto::v1::{HeartbeatRequest, StoppedPartition};
 use kafka_assigner_types::id::{Epoch, Member, Offset};
+use kafka_assigner_types::stops::MOST_STOPPED;
 
 use super::service::ConsumerService;
 use crate::convert;
@@ -18,13 +19,14 @@ impl ConsumerService {
         let wall = self.instance.options().wall.now();
         let writes = group.read(|state| match reports.len() == told.len() {
             true => stops::report(state, member, &reports, wall),
-            // What was passed over stands as well, and is not known by its name.
+            // A partition that was passed over stands as well, and is not known by its name.
             false => stops::report_in_part(state, member, &reports, wall),
         });
         for chunk in chunk_unfenced(&writes, self.instance.store().limits()) {
             match self.instance.store().txn(chunk.txn).await {
                 Ok(outcome) if outcome.succeeded => {
-                    tracing::warn!(group = %group.name(), consumer = %member, stopped = reports.len(), "marks of partitions that stand changed");
+                    let (group, stopped) = (group.name(), reports.len());
+                    tracing::warn!(%group, consumer = %member, stopped, "marks of partitions that stand changed");
                 }
                 Ok(_) => {
                     tracing::debug!(consumer = %member, "marks of partitions that stand changed meanwhile");

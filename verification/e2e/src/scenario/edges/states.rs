@@ -8,7 +8,8 @@ use tokio::time::sleep;
 
 use super::notes::{EdgeDeed, EdgeNote};
 use super::report::{EdgeCase, FAILING_CATCH_UP, SLOW_REBUILD, TWO_CHANGES};
-use super::stage::Ground;
+use super::stage::{Ground, Stage};
+use crate::scenario::workers::Workers;
 
 /// The deadlines of a group whose states take longer to build than all of them together.
 const SHORT_DEADLINES: [&str; 8] =
@@ -54,12 +55,7 @@ pub(super) async fn failing_catch_up(ground: Ground<'_>) -> Result<EdgeCase> {
     let mut stage = ground.stage(FAILING_CATCH_UP, 6, &[]).await?;
     let supply = stage.supply(INTERVAL)?;
     let mut workers = stage.workers().with("--switch-failures", "6");
-    workers.join(&stage.worker(1))?;
-    stage.settles(1).await?;
-    sleep(ALONE).await;
-    workers.join(&stage.worker(2))?;
-    stage.settles(2).await?;
-    sleep(PEACE).await;
+    second_joins(&stage, &mut workers).await?;
     workers.leave(&stage.worker(1)).await?;
     stage.settles(1).await?;
     stage.take(supply).await?;
@@ -74,17 +70,23 @@ pub(super) async fn two_changes(ground: Ground<'_>) -> Result<EdgeCase> {
     let mut stage = ground.stage(TWO_CHANGES, 4, &[]).await?;
     let supply = stage.supply(INTERVAL)?;
     let mut workers = stage.workers().with("--torn-every", "101");
+    second_joins(&stage, &mut workers).await?;
+    stage.take(supply).await?;
+    stage.accounts_for_all().await?;
+    workers.end().await?;
+    let failed = failures(&stage.notes()?);
+    Ok(stage.judge(&BTreeSet::new())?.concluded(failed))
+}
+
+/// One consumer works alone for a while, and then with another one.
+async fn second_joins(stage: &Stage<'_>, workers: &mut Workers) -> Result<()> {
     workers.join(&stage.worker(1))?;
     stage.settles(1).await?;
     sleep(ALONE).await;
     workers.join(&stage.worker(2))?;
     stage.settles(2).await?;
     sleep(PEACE).await;
-    stage.take(supply).await?;
-    stage.accounts_for_all().await?;
-    workers.end().await?;
-    let failed = failures(&stage.notes()?);
-    Ok(stage.judge(&BTreeSet::new())?.concluded(failed))
+    Ok(())
 }
 
 /// The number of records that failed as they were asked to.
