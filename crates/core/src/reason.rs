@@ -369,7 +369,7 @@ pub enum DeferReason {
         partition: String,
         /// The offset of the record.
         offset: Offset,
-        /// What the second one said.
+        /// The reason of the second one.
         reason: String,
     },
 }

@@ -118,7 +118,7 @@ impl NativeConsumer {
     /// [`NativeFailure`] where the member could not go on before.
     ///
     /// # Cancel safety
-    /// Where the call is dropped, the consumer closes all the same.
+    /// If the call is dropped, the consumer closes all the same.
     pub async fn close(self, within: Duration) -> Result<(), NativeFailure> {
         self.core.close(within);
         loop {

@@ -105,7 +105,7 @@ impl OwnedPartition {
     /// [`CommitFailure`], by variant.
     ///
     /// # Cancel safety
-    /// Where the call is dropped, the commit is made all the same, later.
+    /// If the call is dropped, the commit is made all the same, later.
     pub async fn commit_through(&self, last: Offset) -> Result<(), CommitFailure> {
         if self.is_lost() {
             return Err(CommitFailure::Lost);

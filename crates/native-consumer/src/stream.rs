@@ -123,7 +123,7 @@ impl RecordStream {
     /// [`CommitFailure`], by variant.
     ///
     /// # Cancel safety
-    /// Where the call is dropped, the commit is made all the same, later.
+    /// If the call is dropped, the commit is made all the same, later.
     pub async fn commit(&self, record: &StreamedRecord) -> Result<(), CommitFailure> {
         self.owner_of(record)?.commit_through(offset_of(record)).await
     }
@@ -141,7 +141,7 @@ impl RecordStream {
     /// [`NativeFailure`] where the member could not go on before.
     ///
     /// # Cancel safety
-    /// Where the call is dropped, the consumer closes all the same.
+    /// If the call is dropped, the consumer closes all the same.
     pub async fn close(self, within: Duration) -> Result<(), NativeFailure> {
         drop(self.partitions);
         self.consumer.close(within).await

@@ -10,10 +10,10 @@ use kafka_assigner_native_consumer::{
 /// A task for each partition, until the consumer can't go on.
 ///
 /// # Errors
-/// Where an option is refused, or the group does not take the member.
+/// An option is refused, or the group does not take the member.
 ///
 /// # Cancel safety
-/// Where it is dropped, the consumer leaves its group.
+/// Dropped, it has the consumer leave its group.
 pub async fn consume(brokers: &str) -> Result<(), Box<dyn Error>> {
     let topics = TopicChoice::named(["clicks", "orders"])?;
     let mut options = NativeOptions {
@@ -47,10 +47,10 @@ async fn write(batch: &PartitionBatch) {
 /// All records of a consumer, one after the other.
 ///
 /// # Errors
-/// Where the consumer can't go on, or a partition can't be read.
+/// The consumer can't go on, or a partition can't be read.
 ///
 /// # Cancel safety
-/// Where it is dropped, the consumer leaves its group.
+/// Dropped, it has the consumer leave its group.
 pub async fn stream(consumer: NativeConsumer) -> Result<(), Box<dyn Error>> {
     let mut records = RecordStream::new(consumer);
     while let Some(record) = records.recv().await? {

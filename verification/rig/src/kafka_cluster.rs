@@ -86,7 +86,7 @@ impl KafkaCluster {
     /// The address at which clients reach the broker over TLS and with a login, as `host:port`.
     ///
     /// # Panics
-    /// Where there is no broker of that number, from 0.
+    /// There is no broker of that number, from 0.
     #[must_use]
     pub fn secured_address(&self, broker: usize) -> String {
         format!("127.0.0.1:{}", self.nodes[broker].ports.secured)
@@ -95,7 +95,7 @@ impl KafkaCluster {
     /// The address at which a test reaches the broker without either.
     ///
     /// # Panics
-    /// Where there is no broker of that number, from 0.
+    /// There is no broker of that number, from 0.
     #[must_use]
     pub fn plain_address(&self, broker: usize) -> String {
         format!("127.0.0.1:{}", self.nodes[broker].ports.plain)
@@ -107,7 +107,7 @@ impl KafkaCluster {
     /// When it is gone, or does not stand still.
     ///
     /// # Panics
-    /// Where there is no broker of that number, from 0.
+    /// There is no broker of that number, from 0.
     pub fn freeze(&self, broker: usize) -> io::Result<()> {
         self.nodes[broker].running()?.freeze()
     }
@@ -118,7 +118,7 @@ impl KafkaCluster {
     /// When it is gone.
     ///
     /// # Panics
-    /// Where there is no broker of that number, from 0.
+    /// There is no broker of that number, from 0.
     pub fn thaw(&self, broker: usize) -> io::Result<()> {
         self.nodes[broker].running()?.thaw()
     }
@@ -126,7 +126,7 @@ impl KafkaCluster {
     /// Kills a broker, without a word to anybody; its data stay.
     ///
     /// # Panics
-    /// Where there is no broker of that number, from 0.
+    /// There is no broker of that number, from 0.
     pub fn kill(&mut self, broker: usize) {
         self.nodes[broker].process = None;
     }
@@ -137,7 +137,7 @@ impl KafkaCluster {
     /// As for [`start`](Self::start).
     ///
     /// # Panics
-    /// Where there is no broker of that number, from 0.
+    /// There is no broker of that number, from 0.
     pub fn restart(&mut self, broker: usize) -> io::Result<()> {
         let node = &mut self.nodes[broker];
         node.process = None;

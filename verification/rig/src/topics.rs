@@ -59,7 +59,7 @@ pub async fn place(kafka: &str, name: &str, brokers: &[i32], cleanup: &str) -> R
 /// Removes the records of the topic `name` before an offset, in each of so many partitions, as retention does.
 ///
 /// # Errors
-/// When Kafka refuses, or does not answer.
+/// Kafka refuses, or does not answer.
 ///
 /// # Cancel safety
 /// Cancelled, the records may be gone.
@@ -75,7 +75,7 @@ pub async fn delete_records(kafka: &str, name: &str, partitions: i32, before: i6
 /// The number of partitions of the topic `name` that have no leader. Blocks for up to 10 s.
 ///
 /// # Errors
-/// When Kafka does not answer.
+/// Kafka does not answer.
 pub fn leaderless(kafka: &str, name: &str) -> Result<usize> {
     let consumer: BaseConsumer = ClientConfig::new().set("bootstrap.servers", kafka).create()?;
     let metadata = consumer.fetch_metadata(Some(name), ANSWER)?;
@@ -97,7 +97,7 @@ pub async fn delete(kafka: &str, name: &str) -> Result<()> {
 /// Adds partitions to the topic `name`, so that it has `partitions` in all.
 ///
 /// # Errors
-/// When Kafka refuses, or does not answer.
+/// Kafka refuses, or does not answer.
 ///
 /// # Cancel safety
 /// Cancelled, the partitions may come to exist.
@@ -109,7 +109,7 @@ pub async fn grow(kafka: &str, name: &str, partitions: usize) -> Result<()> {
 /// The number of partitions that the broker `kafka` shows of the topic `name`; 0 where it shows none. Blocks for up to 10 s.
 ///
 /// # Errors
-/// When Kafka does not answer.
+/// Kafka does not answer.
 pub fn partitions(kafka: &str, name: &str) -> Result<usize> {
     let consumer: BaseConsumer = ClientConfig::new().set("bootstrap.servers", kafka).create()?;
     let metadata = consumer.fetch_metadata(Some(name), ANSWER)?;
@@ -141,7 +141,7 @@ impl Committed {
     /// The number of records before these ends that the group has not committed yet. Blocks for up to 10 s.
     ///
     /// # Errors
-    /// When Kafka does not answer.
+    /// Kafka does not answer.
     pub fn missing(&self, ends: &BTreeMap<i32, i64>) -> Result<u64> {
         let mut asked = TopicPartitionList::new();
         for partition in ends.keys() {

@@ -200,7 +200,7 @@ impl<H: RecordHandler> Processing<H> {
                 self.stand(reader.next(), damaged.to_string());
                 return Ok(());
             }
-            // What was processed is committed first, or it would be told as gone with what is: the next start is there.
+            // Processed records are committed first, or they would be told as gone with those that are: the next start is there.
             Err(removed @ ReadFailure::OutOfRange) => {
                 self.commit_and_spoil(&removed.to_string()).await;
                 return Err(ProcessingEnded);

@@ -191,7 +191,7 @@ impl TestGroup {
     /// records what is news. Returns how many marks changed.
     ///
     /// # Panics
-    /// Where a judgement on the newest state does not apply, or an offset is none.
+    /// A judgement on the newest state does not apply, or an offset is none.
     pub fn report_stopped(&mut self, member: &Member, stopped: &[(TopicPartition, i64)]) -> usize {
         let epoch = |at: &TopicPartition| self.state.assignment(at).map(Assignment::held_epoch);
         let report = |(at, offset): &(TopicPartition, i64)| StopReport {

@@ -182,7 +182,7 @@ impl Driver {
         self.ledger.has_settled(partitions) || is_given_up || open.times.ends <= now
     }
 
-    /// What is given up is over; the listener hears of it.
+    /// The partitions that are given up are over; the listener hears of it.
     fn listen(&mut self, open: &mut OpenCallback) {
         if let RebalanceCallback::Revoked(partitions) = &open.callback {
             let partitions = partitions.clone();

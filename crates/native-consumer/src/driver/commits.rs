@@ -19,7 +19,7 @@ use crate::offsets::{self, TopicIds};
 /// The times of commits.
 #[derive(Debug, Default)]
 pub(super) struct CommitTimes {
-    /// What is done by then is committed, though nobody waits for it.
+    /// Work that is done by then is committed, though nobody waits for it.
     next: Moment,
     /// The commit under way.
     flight: Option<CommitUnderWay>,

@@ -39,7 +39,7 @@ const SESSION_MS: u32 = 45_000;
 /// The session where it is to end; the shortest that brokers take by default.
 const SHORT_SESSION_MS: u32 = 6_000;
 
-/// How often events are looked at.
+/// The time between two looks at events.
 const LOOK: Duration = Duration::from_millis(300);
 
 /// Members whose assignment does not change for so long are settled.
@@ -55,7 +55,7 @@ struct Situation {
     twist: Twist,
 }
 
-/// What happens after all have joined.
+/// The event after all have joined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Twist {
     /// The first member leaves.
@@ -154,7 +154,7 @@ async fn play_one(settings: &Settings, situation: &Situation) -> Result<NativeCa
     is_handled(&members, &ends).await?;
     let Handled { lost, duplicated } = handled(&members.events(), &ends);
     let callbacks_in_order = keeps_callbacks && members.peers().all(|peer| are_in_order(&peer.events()));
-    // Who has lost a partition could not commit what it had handled.
+    // A member that has lost a partition could not commit what it had handled.
     let may_duplicate = members.peers().any(|peer| judge::has_lost(&peer.events()));
     members.stop().await?;
     Ok(NativeCase {
@@ -189,7 +189,7 @@ async fn settle(members: &GroupMembers) -> Result<()> {
     settled.await?.with_context(|| format!("the group did not settle: {}", members.shown()))
 }
 
-/// What happens after all have joined. False where members heard of it that should not have.
+/// The event after all have joined. False where members heard of it that should not have.
 async fn twist(
     members: &mut GroupMembers,
     situation: &Situation,
@@ -215,7 +215,7 @@ async fn twist(
             settle(members).await?;
             members.thaw(0)?;
             settle(members).await?;
-            // What it had was lost, and not given up.
+            // Its partitions were lost, and not given up.
             Ok(members.peers().next().is_some_and(|peer| judge::has_lost(&peer.events())))
         }
         Twist::Coordinator => {

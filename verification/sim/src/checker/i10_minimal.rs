@@ -111,8 +111,8 @@ fn consumers(step: &Step<'_>) -> BTreeSet<MemberName> {
     step.changes.iter().filter_map(name).collect()
 }
 
-/// What only a leader remembers (failures, who may come back, since when a lease is gone) and what can't be read decide too;
-/// then nothing is said here.
+/// False where something decides too that only a leader remembers (failures, who may come back, since when a lease is gone), or
+/// that can't be read: then nothing is said here.
 fn can_tell(state: &GroupState) -> bool {
     let awaits =
         state.config().is_none_or(|config| config.rejoin_grace_ms > 0 || config.wait_out_revocations);
@@ -125,7 +125,7 @@ fn can_tell(state: &GroupState) -> bool {
         && state.assignments().values().all(|entry| entry.last_good().is_none_or(|a| a.avoid.is_empty()))
 }
 
-/// What `leader` begins where the store has not answered about the leases of sessions that are over, and where it has said
+/// The moves that `leader` begins where the store has not answered about the leases of sessions that are over, and where it has said
 /// that they are gone: then their partitions are granted in the same pass, and what moves besides follows from that.
 fn begun(leader: &Leader, state: &GroupState, moment: Moment) -> Vec<Wanted> {
     let ended = doubtful(state, state.assignments().keys()).into_keys();

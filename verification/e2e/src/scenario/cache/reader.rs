@@ -28,7 +28,7 @@ pub(super) struct Reader {
     asked_again: usize,
 }
 
-/// What a reader has got.
+/// The answers that a reader has got.
 #[derive(Debug, Default)]
 pub(super) struct ReaderResult {
     pub(super) reads: Vec<CacheRead>,

@@ -81,7 +81,7 @@ impl Cluster {
         Site::start_secured(settings, "edges-secured", &address, (&ca, USER.0, USER.1)).await
     }
 
-    /// Where consumers connect over TLS, and what they have to set for that.
+    /// The brokers for consumers that connect over TLS, with the settings that this needs.
     pub(super) fn secured(&self) -> (String, Vec<String>) {
         let settings = [
             "security.protocol=sasl_ssl".to_owned(),

@@ -36,7 +36,7 @@ impl Notes {
     }
 }
 
-/// What the handler does beside its work.
+/// The deeds of the handler beside its work.
 #[derive(Debug, Clone)]
 pub(super) struct EdgeFaults {
     /// The time that each record takes.
@@ -59,7 +59,7 @@ pub(super) struct EdgeHandler {
     past: Mutex<Past>,
 }
 
-/// What has happened in this process.
+/// The events in this process.
 #[derive(Debug, Default)]
 struct Past {
     /// The ids of records that have failed once.

@@ -1,4 +1,4 @@
-//! What the consumers of the edges write down: one file for each group, to which all of them append.
+//! The notes of the consumers of the edges: one file for each group, to which all of them append.
 
 use std::path::{Path, PathBuf};
 
@@ -14,12 +14,12 @@ pub(super) struct EdgeNote {
     pub(super) process: String,
     /// The time.
     pub(super) at: Micros,
-    /// What it tells.
+    /// Its content.
     #[serde(flatten)]
     pub(super) deed: EdgeDeed,
 }
 
-/// What a consumer did, or was told.
+/// The deed of a consumer, or a word that it was told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "deed")]
 pub(super) enum EdgeDeed {
@@ -50,7 +50,7 @@ pub(super) enum EdgeDeed {
         /// The record's offset.
         offset: i64,
     },
-    /// What its runner has counted since it began.
+    /// The counts of its runner since it began.
     Counted {
         /// Records that were passed over.
         skipped: u64,

@@ -78,7 +78,7 @@ pub(super) struct EdgeCase {
     pub(super) state_mismatches: usize,
     /// Records that were handled, and are not in the log: aborted ones.
     pub(super) strangers: usize,
-    /// How often the thing happened that the case is about.
+    /// The number of times that the thing happened that the case is about.
     pub(super) happened: usize,
     /// From the start of the process to the first record of the last partition that has a leader, in milliseconds; `None` =
     /// not measured.

@@ -34,7 +34,7 @@ const REFRESH_MS: &str = "20000";
 /// Kafka forgets an offset a minute after its commit, and looks every five seconds.
 const FORGOTTEN: Duration = Duration::from_secs(180);
 
-/// How often Kafka is asked what it has forgotten.
+/// The time between two questions to Kafka about what it has forgotten.
 const LOOK: Duration = Duration::from_secs(2);
 
 /// Records are removed while nobody reads: whoever starts is told of them.

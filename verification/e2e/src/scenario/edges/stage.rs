@@ -22,7 +22,7 @@ pub(super) const SETTLES: Duration = Duration::from_secs(120);
 /// Nobody handles records of which none was handled for so long.
 const STANDSTILL: Duration = Duration::from_secs(40);
 
-/// How often notes are looked at, which are read whole each time.
+/// The time between two looks at notes, which are read whole each time.
 const LOOK: Duration = Duration::from_millis(500);
 
 /// The same for the number of records that Kafka has taken, so that few more come than are wanted.

@@ -1,4 +1,4 @@
-//! What became of each record, from the log and from the notes.
+//! The fate of each record, from the log and from the notes.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,11 +11,11 @@ type Log = BTreeMap<i64, u64>;
 /// A record: its partition and its offset.
 pub(super) type Place = (u32, i64);
 
-/// What is in the logs of a topic, and what has to become of it.
+/// The records in the logs of a topic, and what has to become of them.
 #[derive(Debug, Clone)]
 pub(super) struct Truth {
     logs: BTreeMap<u32, Log>,
-    /// Where logs begin, or have begun: 0, and each offset to which retention has come.
+    /// The offsets at which logs begin, or have begun: 0, and each offset to which retention has come.
     beginnings: BTreeSet<i64>,
     /// The ids of records that nobody can handle.
     poison: BTreeSet<u64>,

@@ -14,7 +14,7 @@ use super::handler::{EdgeFaults, EdgeHandler, Notes};
 use super::notes::{EdgeDeed, EdgeState};
 use crate::scenario::settings::WorkerSettings;
 
-/// How often the counts of the runner are looked at, which nobody announces.
+/// The time between two looks at the counts of the runner, which nobody announces.
 const LOOK: Duration = Duration::from_millis(200);
 
 /// The attempts at a record before the policy decides.
@@ -31,7 +31,7 @@ pub(crate) struct EdgeWorkerSettings {
     /// The ids of records that can't be handled, with commas
     #[arg(long, value_delimiter = ',')]
     poison: Vec<u64>,
-    /// What becomes of them: skip, dead-letter or stop; by default they are tried for ever
+    /// Their fate: skip, dead-letter or stop; by default they are tried for ever
     #[arg(long)]
     remedy: Option<EdgeRemedy>,
     /// The topic of dead letters
@@ -51,7 +51,7 @@ pub(crate) struct EdgeWorkerSettings {
     setting: Vec<String>,
 }
 
-/// What becomes of a record that can't be handled.
+/// The fate of a record that can't be handled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum EdgeRemedy {
     /// It is passed over.
