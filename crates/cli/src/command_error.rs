@@ -365,6 +365,12 @@ fn hint(reason: Reason) -> Option<&'static str> {
             Some("`kafka-assigner explain GROUP TOPIC PARTITION` shows how it stands")
         }
         Reason::GroupInUse => Some("stop its consumers first; `kafka-assigner consumers GROUP` lists them"),
+        Reason::CallerUnknown => Some(
+            "show a certificate with --cert and --key, or a token with --token-file, that the instances know",
+        ),
+        Reason::NotAllowed => {
+            Some("whoever keeps the access file of the instances can allow it: `kafka-assigner access check`")
+        }
         Reason::KafkaNotConfigured => Some("say how many partitions it has with --partitions"),
         Reason::LostRace | Reason::StoreUnavailable => Some("nothing was lost; try again"),
         Reason::ViewBehind | Reason::ShuttingDown => Some("try again, or another instance with --server"),

@@ -3,6 +3,7 @@
 //! ```text
 //! Arguments ─┬─ serve ───────── config (flags > environment > file > default) ──► an instance
 //!            ├─ store ───────── the store itself, with the configuration of serve, no instance
+//!            ├─ access ──────── tokens, and a look at an access file, no instance
 //!            ├─ assign ──────── JSON lines ──► a strategy, no instance
 //!            └─ AdminCommand ── commands (what is asked) ──► admin (the connection)
 //!                                   └─ reports (what was found) ──► output (tables, JSON)
@@ -10,6 +11,7 @@
 //!
 //! Start reading at [`commands`]. What goes wrong is a [`command_error::CommandError`], which knows its exit code.
 
+mod access;
 mod admin;
 mod assign;
 mod command_error;
@@ -72,6 +74,9 @@ enum Command {
     /// Work on the store itself, without an instance: after a backup was put back, or to move groups
     #[command(subcommand)]
     Store(store::StoreCommand),
+    /// Make tokens for callers, and check an access file: who may do what
+    #[command(subcommand)]
+    Access(access::AccessCommand),
     #[command(flatten)]
     Admin(commands::AdminCommand),
     /// Write what a shell needs to complete the commands; load it or keep it where the shell looks
@@ -88,6 +93,7 @@ impl Command {
             Self::Serve(serve) => serve.run().await,
             Self::Assign(assign) => assign.run(),
             Self::Store(command) => command.run().await,
+            Self::Access(command) => command.run(),
             Self::Admin(command) => command.run().await,
             Self::Completions(completions) => completions.run(Arguments::command()),
             Self::Man(man) => man.run(Arguments::command()),

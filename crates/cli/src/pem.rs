@@ -1,4 +1,4 @@
-//! PEM files: read, and looked at before a library refuses them without a name.
+//! Files that flags name: read, and PEM files looked at before a library refuses them without a name.
 
 use std::fs;
 use std::path::Path;
@@ -19,6 +19,18 @@ pub(crate) fn certificates(flag: &'static str, path: &Path) -> Result<Vec<u8>, C
 /// [`CommandError::Unreadable`].
 pub(crate) fn private_key(flag: &'static str, path: &Path) -> Result<Vec<u8>, CommandError> {
     holding("PRIVATE KEY-----", "it holds no private key in PEM form", flag, path)
+}
+
+/// Reads a file of text.
+///
+/// # Errors
+/// [`CommandError::Unreadable`].
+pub(crate) fn text_file(flag: &'static str, path: &Path) -> Result<String, CommandError> {
+    fs::read_to_string(path).map_err(|source| CommandError::Unreadable {
+        flag,
+        path: path.to_owned(),
+        source,
+    })
 }
 
 fn holding(label: &str, lacks: &str, flag: &'static str, path: &Path) -> Result<Vec<u8>, CommandError> {

@@ -5,9 +5,10 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use kafka_assigner_proto::v1;
 use kafka_assigner_proto::v1::kafka_assigner_client::KafkaAssignerClient;
+use kafka_assigner_proto::{BearerToken, TokenOrigin, v1};
 use tonic::Status;
+use tonic::service::interceptor::InterceptedService;
 use tonic::transport::{Channel, ClientTlsConfig, Endpoint};
 
 use crate::causes::with_causes;
@@ -22,12 +23,16 @@ const KEEPALIVE_BOUND: Duration = Duration::from_secs(5);
 /// More channels than a client has use for; instances come and go over months.
 const MAX_CHANNELS: usize = 128;
 
+/// A channel whose calls show the token of their caller, where it has one.
+pub type CallerChannel = InterceptedService<Channel, BearerToken>;
+
 /// One channel for each endpoint, opened when it is first called.
 ///
 /// A balanced channel would send calls to dead instances; here the session decides which instance is called.
 #[derive(Debug, Default)]
 pub struct GrpcTransport {
     tls: Option<ClientTlsConfig>,
+    token: BearerToken,
     routes: BTreeMap<String, String>,
     channels: Mutex<BTreeMap<String, Channel>>,
 }
@@ -45,6 +50,13 @@ impl GrpcTransport {
         Self { tls: Some(tls), ..Self::default() }
     }
 
+    /// Shows a bearer token with each call, by which instances with an access file know who calls. Use TLS beside it: whoever
+    /// reads the token may call as well.
+    #[must_use]
+    pub fn with_token(self, origin: TokenOrigin) -> Self {
+        Self { token: BearerToken::from_origin(origin), ..self }
+    }
+
     /// Reaches instances over other addresses than those by which they are known: forwarded ports, for example.
     /// By an instance's address, the one to connect to; the others are reached as they are known.
     #[must_use]
@@ -52,7 +64,7 @@ impl GrpcTransport {
         Self { routes, ..self }
     }
 
-    fn client(&self, endpoint: &str) -> Result<KafkaAssignerClient<Channel>, Status> {
+    fn client(&self, endpoint: &str) -> Result<KafkaAssignerClient<CallerChannel>, Status> {
         self.channel(endpoint).map(KafkaAssignerClient::new)
     }
 
@@ -61,7 +73,12 @@ impl GrpcTransport {
     /// # Errors
     ///
     /// `UNAVAILABLE` where the endpoint is no address.
-    pub fn channel(&self, endpoint: &str) -> Result<Channel, Status> {
+    pub fn channel(&self, endpoint: &str) -> Result<CallerChannel, Status> {
+        let channel = self.connection(endpoint)?;
+        Ok(InterceptedService::new(channel, self.token.clone()))
+    }
+
+    fn connection(&self, endpoint: &str) -> Result<Channel, Status> {
         let mut channels = self.channels.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(channel) = channels.get(endpoint) {
             return Ok(channel.clone());

@@ -78,11 +78,12 @@ pub use clock::Clock;
 pub use consumer::Consumer;
 pub use context::{OwnedContext, ReservedContext, WarmContext};
 pub use gate::{Permit, Refusal};
-pub use grpc::GrpcTransport;
+pub use grpc::{CallerChannel, GrpcTransport};
 pub use handler::{HandlerError, PartitionHandler, Spoiled};
 pub use invalid_endpoint::InvalidEndpoint;
 /// The proto that [`Transport`] speaks.
 pub use kafka_assigner_proto as proto;
+pub use kafka_assigner_proto::TokenOrigin;
 /// The identities that handlers and records carry.
 pub use kafka_assigner_types::id::{
     Epoch, HandoffId, Incarnation, InvalidOffset, InvalidPartition, Offset, TopicPartition,

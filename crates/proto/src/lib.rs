@@ -2,7 +2,7 @@
 //!
 //! The definitions themselves are the reference documentation; their comments appear here. Beside the generated
 //! code there is only what both ends of the wire must agree on and protobuf can't express: the [`Reason`]s of
-//! errors.
+//! errors, and the [`BearerToken`] of a caller.
 //!
 //! - [`kafka_assigner_client`](v1::kafka_assigner_client) and
 //!   [`kafka_assigner_server`](v1::kafka_assigner_server): what consumers call.
@@ -12,8 +12,10 @@
 //!
 //! Start reading at `consumer.proto`; it can be implemented in any language with nothing else.
 
+mod bearer_token;
 mod reason;
 
+pub use bearer_token::{BearerToken, TokenOrigin};
 pub use reason::{DOMAIN, Reason, ReasonExt, status, status_after};
 
 /// Version 1 of the interface.

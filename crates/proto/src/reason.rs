@@ -74,6 +74,10 @@ reasons! {
     TopicShrinks = "TOPIC_SHRINKS", FailedPrecondition;
     /// The service does not know Kafka, so it can't look the topic up.
     KafkaNotConfigured = "KAFKA_NOT_CONFIGURED", FailedPrecondition;
+    /// Nobody knows who calls: the call has neither a certificate nor a token that the access file knows.
+    CallerUnknown = "CALLER_UNKNOWN", Unauthenticated;
+    /// The access file does not allow it to the caller, or the session is another caller's.
+    NotAllowed = "NOT_ALLOWED", PermissionDenied;
     /// A record can't be read, so what it is about is left alone.
     RecordUnreadable = "RECORD_UNREADABLE", FailedPrecondition;
     /// This version does not have that feature.

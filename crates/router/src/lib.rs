@@ -87,7 +87,7 @@ mod transport;
 pub use cutover::{Cutover, CutoverError};
 pub use forward::{Forward, RequestError, SendError};
 pub use forwarder::{Answer, Forwarder};
-pub use kafka_assigner_client::{ClientTlsConfig, GrpcTransport, SessionStatus, stop};
+pub use kafka_assigner_client::{ClientTlsConfig, GrpcTransport, SessionStatus, TokenOrigin, stop};
 /// The proto that [`RoutingTransport`] speaks.
 pub use kafka_assigner_proto as proto;
 /// The identities that routes and requests carry.

@@ -2,6 +2,7 @@
 
 mod acks;
 mod admin;
+mod audit;
 mod consumers;
 mod routers;
 

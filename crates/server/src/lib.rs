@@ -12,6 +12,7 @@
 //! reading at [`Instance`], then `coordinator::lead` (the leader's loop) and `consumer::stream` (what a member is
 //! told).
 
+mod access;
 mod admin;
 mod background;
 mod bare_revision;
@@ -46,6 +47,7 @@ mod suspicion;
 pub mod topics;
 mod touch;
 
+pub use access::{Access, AccessFileError, Allowed, CallPermit};
 pub use admin::{AdminService, Events};
 pub use clock::WallClock;
 pub use commands::Commands;

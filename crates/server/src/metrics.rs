@@ -3,6 +3,7 @@
 //! What is counted where it happens is counted here; what has to be derived from a group's view is derived by the
 //! group's leader ([`observer`]), so that it is reported once.
 
+mod access;
 mod containment;
 mod families;
 mod labels;

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use kafka_assigner_core::reason::FenceReason;
+use kafka_assigner_core::record::decode;
 use kafka_assigner_core::session::{self, Admission, Opening, Registration};
 use kafka_assigner_core::state::{Concern, Entry, GroupState};
 use kafka_assigner_core::suspicion;
@@ -16,9 +17,11 @@ use kafka_assigner_store::{Error, Store};
 use kafka_assigner_types::id::Member;
 use kafka_assigner_types::kv::{Lease, LeaseId, Record, Revision};
 use kafka_assigner_types::moment::millis;
+use kafka_assigner_types::name::MemberName;
 use tokio::time::{Instant, timeout_at};
 use tonic::Status;
 
+use crate::access::CallPermit;
 use crate::convert::fenced;
 use crate::group::ServedGroup;
 use crate::instance::Instance;
@@ -136,9 +139,15 @@ impl<'a, R: Registration> Registered<'a, R> {
     }
 
     /// Decides about a Register by what is registered and by what the member has `seen`, and renews the session that
-    /// exists.
-    pub(crate) async fn enter(&self, opening: &Opening, seen: &Seen) -> Result<Entrance, Status> {
+    /// exists. Nobody takes over or resumes the session of another caller.
+    pub(crate) async fn enter(
+        &self,
+        opening: &Opening,
+        seen: &Seen,
+        permit: &CallPermit,
+    ) -> Result<Entrance, Status> {
         let (record, revision) = self.read().await?;
+        permit.check_holder(&record.as_ref().and_then(holder::<R>).unwrap_or_default())?;
         if let Some(reason) = self.ahead(seen, revision) {
             return Ok(Entrance::Over(Over { reason, revision }));
         }
@@ -323,6 +332,23 @@ impl<'a, R: Registration> Registered<'a, R> {
         let is_marked = registered.and_then(R::unmarked).is_some();
         Ok(RegistrationLook { written, read_at, marked: record.filter(|_| is_marked) })
     }
+}
+
+/// The caller that opened the session of a registration; `None` where that can't be read.
+fn holder<R: Registration>(record: &Record) -> Option<String> {
+    decode::<R>(&record.value).ok().map(|registration| registration.caller().to_owned())
+}
+
+/// Refuses a call about the session under `name`, where the view shows it as another caller's.
+pub(crate) fn check_holder<R: Registration>(
+    group: &ServedGroup,
+    name: &MemberName,
+    permit: &CallPermit,
+) -> Result<(), Status> {
+    group.read(|state| {
+        let registered = R::registered(state).get(name).and_then(Entry::readable);
+        registered.map_or(Ok(()), |registration| permit.check_holder(registration.caller()))
+    })
 }
 
 /// A look at a registration that is there.

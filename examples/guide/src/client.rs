@@ -8,6 +8,7 @@ use kafka_assigner_client::kafka::{
     BatchEnd, FileSnapshots, Gap, RunnerHandle, Sharded, StartPosition, StartPositions, StateReadError,
 };
 use kafka_assigner_client::prelude::*;
+use kafka_assigner_client::{ClientTlsConfig, GrpcTransport, TokenOrigin};
 
 /// Adds the amounts of orders up.
 #[derive(Debug)]
@@ -141,4 +142,16 @@ pub fn secured() -> KafkaOptions {
         kafka.settings.push((name.to_owned(), value.to_owned()));
     }
     kafka
+}
+
+/// A consumer that shows a token to instances with TLS.
+///
+/// # Errors
+/// Where the options are not valid.
+pub fn known_by_token() -> Result<Consumer, Box<dyn Error>> {
+    let tls = ClientTlsConfig::new().with_enabled_roots();
+    let token = TokenOrigin::File("/run/secrets/assigner-token".into());
+    let transport = GrpcTransport::with_tls(tls).with_token(token);
+    let consumer = Consumer::over(ConsumerOptions::new("amounts-1", ["https://assigner:7420"]), transport)?;
+    Ok(consumer)
 }

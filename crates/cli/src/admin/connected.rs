@@ -2,8 +2,10 @@
 
 use std::time::Duration;
 
+use kafka_assigner_proto::BearerToken;
 use kafka_assigner_proto::v1::admin_client::AdminClient;
 use tokio::time::timeout;
+use tonic::service::interceptor::InterceptedService;
 use tonic::transport::Channel;
 use tonic::{Response, Status};
 
@@ -16,16 +18,19 @@ const CALL_TIMEOUT: Duration = Duration::from_secs(10);
 /// The most pages of one list: with the 1 000 entries of a page ten million, far beyond what one group holds.
 const MOST_PAGES: usize = 10_000;
 
+/// A channel whose calls show the token of `--token-file`, where one was given.
+pub(crate) type CallerChannel = InterceptedService<Channel, BearerToken>;
+
 /// An instance, connected.
 #[derive(Debug, Clone)]
 pub(crate) struct Admin {
-    pub(super) client: AdminClient<Channel>,
+    pub(super) client: AdminClient<CallerChannel>,
     pub(super) server: String,
 }
 
 impl Admin {
     /// The calls themselves; cheap, since all share one connection.
-    pub(crate) fn client(&self) -> AdminClient<Channel> {
+    pub(crate) fn client(&self) -> AdminClient<CallerChannel> {
         self.client.clone()
     }
 

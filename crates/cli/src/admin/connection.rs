@@ -5,12 +5,13 @@ use std::time::Duration;
 
 use clap::Args;
 use kafka_assigner_proto::v1::admin_client::AdminClient;
+use kafka_assigner_proto::{BearerToken, TokenOrigin};
 use tonic::transport::{Certificate, ClientTlsConfig, Endpoint, Identity};
 
 use super::connected::Admin;
 use super::tls::{Files, tls_words};
 use crate::command_error::CommandError;
-use crate::pem::{certificates, private_key};
+use crate::pem::{certificates, private_key, text_file};
 
 /// The longest time for a connection: long enough for a few lost packets, short enough for a person at a prompt.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -44,6 +45,9 @@ pub(crate) struct ConnectionFlags {
     /// The private key for --cert, a PEM file
     #[arg(long, value_name = "FILE", env = "KAFKA_ASSIGNER_KEY", hide_env_values = true, requires = "cert")]
     key: Option<PathBuf>,
+    /// The file with the bearer token to show to the instance, and nothing else
+    #[arg(long, value_name = "FILE", env = "KAFKA_ASSIGNER_TOKEN_FILE", hide_env_values = true)]
+    token_file: Option<PathBuf>,
 }
 
 fn url(text: &str) -> Result<String, String> {
@@ -59,7 +63,8 @@ impl ConnectionFlags {
     /// [`CommandError::Unreadable`] for a file, [`CommandError::Unreachable`] for everything else.
     pub(crate) async fn connect(&self) -> Result<Admin, CommandError> {
         let channel = self.endpoint()?.connect().await.map_err(|source| self.failed(source))?;
-        let client = AdminClient::new(channel).max_decoding_message_size(LARGEST_ANSWER);
+        let client = AdminClient::with_interceptor(channel, self.token()?);
+        let client = client.max_decoding_message_size(LARGEST_ANSWER);
         Ok(Admin { client, server: self.server.clone() })
     }
 
@@ -74,6 +79,13 @@ impl ConnectionFlags {
             return self.without_tls().map(|()| endpoint);
         }
         endpoint.tls_config(self.tls()?).map_err(|source| self.tls_failed(&words(&source)))
+    }
+
+    fn token(&self) -> Result<BearerToken, CommandError> {
+        let Some(path) = &self.token_file else { return Ok(BearerToken::default()) };
+        // Read here, so that a file that can't be is said to be one.
+        let token = text_file("--token-file", path)?;
+        Ok(BearerToken::from_origin(TokenOrigin::Given(token.trim().to_owned())))
     }
 
     fn without_tls(&self) -> Result<(), CommandError> {

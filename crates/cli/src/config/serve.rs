@@ -37,6 +37,9 @@ settings! {
         /// The CA certificates, a PEM file, that verify the certificate of every caller.
         /// Not set: callers need no certificate.
         tls_client_ca: Option<PathBuf> = "",
+        /// The file of tokens and rules that says who may do what; it is read again whenever it changes. With it a caller
+        /// may show a token in the place of a certificate. Not set: whoever can connect may do everything.
+        access_file: Option<PathBuf> = "",
 
         /// The file of the single-node store, created where it is missing. Not used with `etcd`.
         data: PathBuf = "./kafka-assigner.redb",
@@ -252,6 +255,12 @@ impl Resolved<ServeConfig> {
         }
         if !c.insecure && c.tls_cert.is_none() && !c.listen.ip().is_loopback() {
             return Err(self.refuse("listen", "a loopback address unless tls_cert or insecure is set"));
+        }
+        let knows_callers = c.tls_client_ca.is_some() || c.access_file.is_some();
+        if !c.insecure && !knows_callers && !c.listen.ip().is_loopback() {
+            let expects = "a loopback address unless tls_client_ca, access_file or insecure is set: everybody there could \
+                           do everything";
+            return Err(self.refuse("listen", expects));
         }
         if c.advertise.is_none() && c.listen.ip().is_unspecified() {
             let expects =

@@ -133,7 +133,15 @@ fn listening_beyond_the_machine_needs_tls_or_consent() {
          it must be a loopback address unless tls_cert or insecure is set"
     );
     resolve("listen = \"192.0.2.1:7420\"\ninsecure = true").unwrap();
-    resolve("listen = \"192.0.2.1:7420\"\ntls_cert = \"c\"\ntls_key = \"k\"").unwrap();
+    let tls = "listen = \"192.0.2.1:7420\"\ntls_cert = \"c\"\ntls_key = \"k\"\n";
+    assert!(
+        refusal(tls).contains("unless tls_client_ca, access_file or insecure is set"),
+        "{}",
+        refusal(tls)
+    );
+    for callers in ["tls_client_ca = \"a\"", "access_file = \"f\"", "insecure = true"] {
+        resolve(&format!("{tls}{callers}")).unwrap();
+    }
     assert!(refusal("http_listen = \"[::]:7421\"").contains("http_listen"));
     assert!(refusal("http_listen = \"127.0.0.1:7420\"").contains("another address"));
 }

@@ -34,6 +34,8 @@ pub(crate) struct ConsumerEntry {
     renewal: &'static str,
     since_unix_ms: Option<i64>,
     client: Option<String>,
+    /// The caller that opened the session, by its certificate or token.
+    caller: Option<String>,
     instance: Option<String>,
     ending_because: Option<String>,
     rack: Option<String>,
@@ -81,6 +83,7 @@ impl From<v1::Consumer> for ConsumerEntry {
             renewal,
             since_unix_ms: known(wire.since_unix_ms),
             client: some(wire.client),
+            caller: some(wire.caller),
             instance: some(wire.instance),
             ending_because: some(wire.ending_because),
             rack: some(wire.rack),
@@ -169,14 +172,15 @@ impl Report for ConsumerList {
             "SESSION",
             "AGE",
             "CLIENT",
+            "CALLER",
             "RACK",
             "CAPACITY",
         ])
         .wide(match (self.has_stopped(), self.has_suspected()) {
-            (true, true) => &["TOPICS", "CLIENT", "RACK", "CAPACITY"],
-            (true, false) => &["SUSPECTED", "TOPICS", "CLIENT", "RACK", "CAPACITY"],
-            (false, true) => &["STOPPED", "TOPICS", "CLIENT", "RACK", "CAPACITY"],
-            (false, false) => &["STOPPED", "SUSPECTED", "TOPICS", "CLIENT", "RACK", "CAPACITY"],
+            (true, true) => &["TOPICS", "CLIENT", "CALLER", "RACK", "CAPACITY"],
+            (true, false) => &["SUSPECTED", "TOPICS", "CLIENT", "CALLER", "RACK", "CAPACITY"],
+            (false, true) => &["STOPPED", "TOPICS", "CLIENT", "CALLER", "RACK", "CAPACITY"],
+            (false, false) => &["STOPPED", "SUSPECTED", "TOPICS", "CLIENT", "CALLER", "RACK", "CAPACITY"],
         });
         for consumer in &self.consumers {
             table.row([
@@ -191,6 +195,7 @@ impl Report for ConsumerList {
                 span(consumer.session_timeout_ms).into(),
                 age(consumer.since_unix_ms).into(),
                 or_dash(consumer.client.as_ref()).into(),
+                or_dash(consumer.caller.as_ref()).into(),
                 or_dash(consumer.rack.as_ref()).into(),
                 consumer.capacity.map_or_else(|| "-".to_owned(), |capacity| capacity.to_string()).into(),
             ]);

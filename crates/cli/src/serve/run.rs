@@ -27,7 +27,11 @@ pub(super) async fn run(config: &ServeConfig) -> Result<(), CommandError> {
     logging::begin(&config.log_level, config.log_format);
     let shutdown = on_signal()?;
     let sockets = Sockets::bind(config).await?;
-    let serving = ServeOptions { tls: tls(config)?, insecure: config.insecure };
+    let serving = ServeOptions {
+        tls: tls(config)?,
+        access_file: config.access_file.clone(),
+        insecure: config.insecure,
+    };
     let topics = topics(config)?;
     let store = OpenedStore::open(config).await?;
     let served = sockets.serve(&store, config, topics, serving, shutdown).await;

@@ -76,6 +76,9 @@ pub struct Consumer {
     /// The process that it is a part of, in the client's words; empty: a process of its own.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub process: String,
+    /// The caller that opened the session, as its certificate or token says; empty: it had no name.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub caller: String,
     /// The time at which the session began.
     pub since: WallMillis,
     #[serde(flatten)]
@@ -208,6 +211,7 @@ impl Consumer {
             instance: String::new(),
             client: String::new(),
             process: String::new(),
+            caller: String::new(),
             since,
             extra: Extra::new(),
         }

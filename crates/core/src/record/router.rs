@@ -23,6 +23,9 @@ pub struct Router {
     /// The router's description of itself (version, host), for people.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub client: String,
+    /// The caller that opened the session, as its certificate or token says; empty: it had no name.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub caller: String,
     /// The time at which the session began.
     pub since: WallMillis,
     #[serde(flatten)]
@@ -40,6 +43,7 @@ impl Router {
             ttl_ms,
             instance: String::new(),
             client: String::new(),
+            caller: String::new(),
             since,
             extra: Extra::new(),
         }

@@ -27,6 +27,9 @@ pub trait Registration: Serialize + DeserializeOwned {
     /// The session.
     fn incarnation(&self) -> &Incarnation;
 
+    /// The caller that opened it; empty: it had no name.
+    fn caller(&self) -> &str;
+
     /// The reason why it is being ended by force, where it is.
     fn ending(&self) -> Option<FenceReason>;
 
@@ -54,6 +57,10 @@ impl Registration for Consumer {
 
     fn incarnation(&self) -> &Incarnation {
         &self.incarnation
+    }
+
+    fn caller(&self) -> &str {
+        &self.caller
     }
 
     fn ending(&self) -> Option<FenceReason> {
@@ -91,6 +98,10 @@ impl Registration for Router {
 
     fn incarnation(&self) -> &Incarnation {
         &self.incarnation
+    }
+
+    fn caller(&self) -> &str {
+        &self.caller
     }
 
     fn ending(&self) -> Option<FenceReason> {

@@ -3355,6 +3355,9 @@ pub struct Consumer {
     /// The number of partitions that it owns and that stand before a record.
     #[prost(uint32, tag = "19")]
     pub stopped: u32,
+    /// The caller that opened the session, by its certificate or token; empty = it had no name.
+    #[prost(string, tag = "20")]
+    pub caller: ::prost::alloc::string::String,
 }
 /// A session whose process seems to be dead: it is given nothing, and taken over unless it is heard.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]

@@ -18,15 +18,19 @@ use super::show;
 const MOST_UNREADABLE: usize = 100;
 
 impl AdminService {
-    /// A page of the groups, each in one line. Cancel safe.
+    /// A page of the groups that are `shown` to the caller, each in one line. Cancel safe.
     ///
     /// # Errors
     /// See the definition of the call.
-    pub async fn list_groups(&self, request: ListGroupsRequest) -> Result<ListGroupsResponse, Status> {
+    pub async fn list_groups(
+        &self,
+        request: ListGroupsRequest,
+        shown: impl Fn(&GroupName) -> bool,
+    ) -> Result<ListGroupsResponse, Status> {
         let page = PageRequest::new(request.page_size, request.page_token)?;
         let names: Vec<GroupName> = self.instance.directory().read(|directory, _| {
             let after = directory.groups().range::<str, _>(page.bounds());
-            after.take(page.reach()).cloned().collect()
+            after.filter(|name| shown(name)).take(page.reach()).cloned().collect()
         });
         // A group that goes meanwhile must not make the list look complete.
         let goes_on = names.len() == page.reach();

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 
+use kafka_assigner_core::state::GroupState;
 use kafka_assigner_proto::{Reason, status};
 use tonic::Status;
 
@@ -38,6 +39,15 @@ impl AdminService {
     /// The group that a request names, with its view loaded.
     pub(super) async fn group(&self, name: &str) -> Result<ServedGroup, Status> {
         self.instance.group(&group_name(name)?).await
+    }
+
+    /// A part of a group as the view shows it; `None` where there is no such group or part.
+    pub(crate) async fn shown(
+        &self,
+        group: &str,
+        part: impl Fn(&GroupState) -> Option<String>,
+    ) -> Option<String> {
+        self.group(group).await.ok()?.read(part)
     }
 
     /// The group with a view that is as new as the store is now: for whoever decides by it.

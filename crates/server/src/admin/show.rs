@@ -113,6 +113,7 @@ pub(super) fn consumer(
         renewal: renewal.into(),
         since_unix_ms: unix_ms(consumer.since),
         client: consumer.client.clone(),
+        caller: consumer.caller.clone(),
         instance: consumer.instance.clone(),
         ending_because,
         suspected: consumer.suspected.as_ref().map(suspicion),

@@ -6,6 +6,7 @@ use kafka_assigner_types::id::Member;
 use tonic::Status;
 
 use super::service::ConsumerService;
+use crate::access::CallPermit;
 use crate::group::ServedGroup;
 use crate::recording::AckRecorder;
 
@@ -19,8 +20,9 @@ impl ConsumerService {
         &self,
         caller: Option<Caller>,
         acks: &[MemberAck],
+        permit: &CallPermit,
     ) -> Result<Vec<AckResult>, Status> {
-        let (group, member) = self.caller(caller.as_ref()).await?;
+        let (group, member) = self.caller(caller.as_ref(), permit).await?;
         self.record(&group, &member, acks).await
     }
 

@@ -11,10 +11,11 @@ use tokio::time::{Instant, timeout_at};
 use tonic::Status;
 
 use super::service::ConsumerService;
+use crate::access::CallPermit;
 use crate::group::ServedGroup;
 use crate::group_name::group_name;
 use crate::refusal;
-use crate::session::{Confirmation, Registered, floor};
+use crate::session::{Confirmation, Registered, check_holder, floor};
 use crate::stream_state::HeardMember;
 
 impl ConsumerService {
@@ -22,13 +23,18 @@ impl ConsumerService {
     ///
     /// # Errors
     /// See the definition of the call.
-    pub async fn heartbeat(&self, request: HeartbeatRequest) -> Result<HeartbeatResponse, Status> {
+    pub async fn heartbeat(
+        &self,
+        request: HeartbeatRequest,
+        permit: &CallPermit,
+    ) -> Result<HeartbeatResponse, Status> {
         let lease = super::request::lease(request.lease)?;
         let group = self.instance.group(&group_name(&request.group)?).await?;
         let member = Member {
             name: MemberName::new(&request.consumer_name).map_err(|e| refusal::name(&e))?,
             incarnation: Incarnation::new(&request.incarnation).map_err(|e| refusal::name(&e))?,
         };
+        check_holder::<Consumer>(&group, &member.name, permit)?;
         let registered = Registered::<Consumer>::at(&self.instance, &group, &member);
         let deadline = Instant::now() + registered.patience();
         let seen = request.seen.as_ref().map(|seen| floor(&group, seen)).unwrap_or_default();

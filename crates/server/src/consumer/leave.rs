@@ -9,6 +9,7 @@ use kafka_assigner_types::kv::{Lease, LeaseId};
 use tonic::Status;
 
 use super::service::ConsumerService;
+use crate::access::CallPermit;
 use crate::group::ServedGroup;
 use crate::refusal;
 
@@ -20,10 +21,14 @@ impl ConsumerService {
     ///
     /// # Errors
     /// See the definition of the call.
-    pub async fn deregister(&self, request: DeregisterRequest) -> Result<DeregisterResponse, Status> {
+    pub async fn deregister(
+        &self,
+        request: DeregisterRequest,
+        permit: &CallPermit,
+    ) -> Result<DeregisterResponse, Status> {
         let mode = DeregisterMode::try_from(request.mode)
             .map_err(|_| refusal::field(format!("mode = {} is refused: it must be 0 to 3", request.mode)))?;
-        let (group, member) = self.caller(request.caller.as_ref()).await?;
+        let (group, member) = self.caller(request.caller.as_ref(), permit).await?;
         let leaving = match mode {
             DeregisterMode::Unspecified | DeregisterMode::Drain => Leaving::Drain,
             DeregisterMode::Now => {

@@ -15,11 +15,21 @@ use super::request::CheckedRegister;
 use super::service::ConsumerService;
 use super::session::ConsumerSession;
 use super::stream::fenced_stream;
+use crate::access::CallPermit;
 use crate::commands::Commands;
 use crate::connection_end::ConnectionEnd;
 use crate::group::ServedGroup;
 use crate::refusal;
 use crate::session::{Entrance, Opened, Over, Registered, in_touch, reach, room_for_a_stream, time_to_live};
+
+/// A session that is to be opened.
+struct Entering<'a> {
+    registration: &'a CheckedRegister,
+    /// The name of its caller; empty: it has none.
+    caller: String,
+    /// The session that it takes the place of.
+    takes_over: Option<LeaseId>,
+}
 
 impl ConsumerService {
     /// Opens, takes over or resumes a session, and attaches a stream to it, which is read over `connection`.
@@ -32,6 +42,7 @@ impl ConsumerService {
         &self,
         request: RegisterRequest,
         connection: ConnectionEnd,
+        permit: &CallPermit,
     ) -> Result<Commands, Status> {
         let entropy = self.instance.entropy();
         let registration = CheckedRegister::check(request, || entropy.id())?;
@@ -42,7 +53,7 @@ impl ConsumerService {
             Opening::Resume(_) => self.instance.group(&registration.group).await?,
         };
         in_touch(&self.instance, &group)?;
-        match self.admit(&group, &registration).await? {
+        match self.admit(&group, &registration, permit).await? {
             Ok(opened) => {
                 let session = self.attach(group, registration, opened).await?;
                 Ok(self.start_stream(session, connection))
@@ -55,14 +66,17 @@ impl ConsumerService {
         &self,
         group: &ServedGroup,
         registration: &CheckedRegister,
+        permit: &CallPermit,
     ) -> Result<Result<Opened, Over>, Status> {
         let member = registration.member();
         let registered = Registered::at(&self.instance, group, &member);
-        match registered.enter(&registration.opening, &registration.seen).await? {
+        match registered.enter(&registration.opening, &registration.seen, permit).await? {
             Entrance::Resumed(opened) => Ok(Ok(opened)),
             Entrance::Over(over) => Ok(Err(over)),
             Entrance::Create { takes_over } => {
-                self.open(&registered, group, registration, takes_over).await.map(Ok)
+                let caller = permit.caller().unwrap_or_default().to_owned();
+                let entering = Entering { registration, caller, takes_over };
+                self.open(&registered, group, entering).await.map(Ok)
             }
         }
     }
@@ -71,12 +85,13 @@ impl ConsumerService {
         &self,
         registered: &Registered<'_, Consumer>,
         group: &ServedGroup,
-        registration: &CheckedRegister,
-        takes_over: Option<LeaseId>,
+        entering: Entering<'_>,
     ) -> Result<Opened, Status> {
+        let Entering { registration, caller, takes_over } = entering;
         let CheckedRegister { name, incarnation, .. } = registration;
         refuse_too_long(group, registration.timeout)?;
-        let consumer = self.registration_record(registration, time_to_live(group, registration.timeout));
+        let ttl = time_to_live(group, registration.timeout);
+        let consumer = Consumer { caller, ..self.registration_record(registration, ttl) };
         refuse_lacking(group, name, &consumer)?;
         let opened = registered.open(consumer, takes_over).await?;
         tracing::info!(group = %group.name(), consumer = %name, %incarnation,

@@ -1,16 +1,18 @@
 //! The service for consumers.
 
-use kafka_assigner_core::record::Renewal;
+use kafka_assigner_core::record::{Consumer, Renewal};
 use kafka_assigner_proto::v1::Caller as WireCaller;
 use kafka_assigner_proto::{Reason, status};
 use kafka_assigner_types::id::{Incarnation, Member};
 use kafka_assigner_types::name::MemberName;
 use tonic::Status;
 
+use crate::access::CallPermit;
 use crate::group::ServedGroup;
 use crate::group_name::group_name;
 use crate::instance::Instance;
 use crate::refusal;
+use crate::session::check_holder;
 
 /// The service for consumers on one instance.
 #[derive(Debug, Clone)]
@@ -27,11 +29,19 @@ impl ConsumerService {
 
     /// The group and the member that a call names. What it says must not be judged by a view that is older than what
     /// made its client say it, so the group's view is as new as the store was when the call came in.
-    pub(super) async fn caller(&self, caller: Option<&WireCaller>) -> Result<(ServedGroup, Member), Status> {
+    ///
+    /// # Errors
+    /// Also where the session is that of another caller than the one with the `permit`.
+    pub(super) async fn caller(
+        &self,
+        caller: Option<&WireCaller>,
+        permit: &CallPermit,
+    ) -> Result<(ServedGroup, Member), Status> {
         let caller = caller.ok_or_else(|| refusal::field("caller is missing: it names the session"))?;
         let name = MemberName::new(&caller.consumer_name).map_err(|e| refusal::name(&e))?;
         let group = self.instance.group(&group_name(&caller.group)?).await?;
         self.instance.catch_up(&group).await?;
+        check_holder::<Consumer>(&group, &name, permit)?;
         let incarnation = if caller.incarnation.is_empty() {
             session_of(&group, &name)?
         } else {

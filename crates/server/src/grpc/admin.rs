@@ -1,58 +1,98 @@
 //! `kafka_assigner.v1.Admin`.
 
+use kafka_assigner_access::Right;
 use kafka_assigner_proto::v1;
 use kafka_assigner_proto::v1::admin_server::Admin;
 use tonic::{Request, Response, Status};
 
+use super::audit::audited;
+use crate::access::{Access, Allowed};
 use crate::admin::{AdminService, Events};
 
 /// The gRPC face of the service for operators.
 #[derive(Debug, Clone)]
-pub struct Operators(AdminService);
+pub struct Operators {
+    service: AdminService,
+    access: Access,
+}
 
 impl Operators {
-    /// The face of `service`.
+    /// The face of `service`, for those who have `access`.
     #[must_use]
-    pub const fn new(service: AdminService) -> Self {
-        Self(service)
+    pub const fn new(service: AdminService, access: Access) -> Self {
+        Self { service, access }
     }
 }
 
-/// One method for each call.
+/// One method for each call about one group that only looks, and one for each that changes something.
 macro_rules! calls {
-    ($($call:ident($request:ident) -> $response:ident;)+) => {
+    (
+        look { $($look:ident($look_request:ident) -> $look_response:ident;)+ }
+        change { $($change:ident($change_request:ident) -> $change_response:ident;)+ }
+    ) => {
         #[tonic::async_trait]
         impl Admin for Operators {
-            type WatchStream = Events;
+            type WatchStream = Allowed<Events>;
 
-            $(async fn $call(
+            /// Leaves out the groups that the caller may not look at.
+            async fn list_groups(
                 &self,
-                request: Request<v1::$request>,
-            ) -> Result<Response<calls!(@ $response)>, Status> {
-                self.0.$call(request.into_inner()).await.map(Response::new)
+                request: Request<v1::ListGroupsRequest>,
+            ) -> Result<Response<v1::ListGroupsResponse>, Status> {
+                let visitor = self.access.admit(&request)?;
+                let request = request.into_inner();
+                self.service.list_groups(request, |group| visitor.may_see(group)).await.map(Response::new)
+            }
+
+            async fn watch(
+                &self,
+                request: Request<v1::WatchRequest>,
+            ) -> Result<Response<Allowed<Events>>, Status> {
+                let permit = self.access.admit(&request)?.permit(Right::Read, &request.get_ref().group)?;
+                let events = self.service.watch(request.into_inner()).await?;
+                Ok(Response::new(Allowed::new(events, permit)))
+            }
+
+            $(async fn $look(
+                &self,
+                request: Request<v1::$look_request>,
+            ) -> Result<Response<v1::$look_response>, Status> {
+                self.access.admit(&request)?.permit(Right::Read, &request.get_ref().group)?;
+                self.service.$look(request.into_inner()).await.map(Response::new)
+            })+
+
+            $(async fn $change(
+                &self,
+                request: Request<v1::$change_request>,
+            ) -> Result<Response<v1::$change_response>, Status> {
+                let visitor = self.access.admit(&request)?;
+                let permit = visitor.permit(Right::Operate, &request.get_ref().group)?;
+                let (by, asked) = ((permit.visitor().in_words(), stringify!($change)), request.into_inner());
+                let carry_out = self.service.$change(asked.clone());
+                audited(&self.service, by, &asked, carry_out).await.map(Response::new)
             })+
         }
     };
-    (@ Events) => { Events };
-    (@ $response:ident) => { v1::$response };
 }
 
 calls! {
-    list_groups(ListGroupsRequest) -> ListGroupsResponse;
-    describe_group(DescribeGroupRequest) -> DescribeGroupResponse;
-    set_group_config(SetGroupConfigRequest) -> SetGroupConfigResponse;
-    delete_group(DeleteGroupRequest) -> DeleteGroupResponse;
-    list_topics(ListTopicsRequest) -> ListTopicsResponse;
-    set_topic(SetTopicRequest) -> SetTopicResponse;
-    delete_topic(DeleteTopicRequest) -> DeleteTopicResponse;
-    list_consumers(ListConsumersRequest) -> ListConsumersResponse;
-    list_assignments(ListAssignmentsRequest) -> ListAssignmentsResponse;
-    list_handoffs(ListHandoffsRequest) -> ListHandoffsResponse;
-    get_leader(GetLeaderRequest) -> GetLeaderResponse;
-    plan(PlanRequest) -> PlanResponse;
-    explain(ExplainRequest) -> ExplainResponse;
-    abort_handoff(AbortHandoffRequest) -> AbortHandoffResponse;
-    resume_partition(ResumePartitionRequest) -> ResumePartitionResponse;
-    end_consumer(EndConsumerRequest) -> EndConsumerResponse;
-    watch(WatchRequest) -> Events;
+    look {
+        describe_group(DescribeGroupRequest) -> DescribeGroupResponse;
+        list_topics(ListTopicsRequest) -> ListTopicsResponse;
+        list_consumers(ListConsumersRequest) -> ListConsumersResponse;
+        list_assignments(ListAssignmentsRequest) -> ListAssignmentsResponse;
+        list_handoffs(ListHandoffsRequest) -> ListHandoffsResponse;
+        get_leader(GetLeaderRequest) -> GetLeaderResponse;
+        plan(PlanRequest) -> PlanResponse;
+        explain(ExplainRequest) -> ExplainResponse;
+    }
+    change {
+        set_group_config(SetGroupConfigRequest) -> SetGroupConfigResponse;
+        delete_group(DeleteGroupRequest) -> DeleteGroupResponse;
+        set_topic(SetTopicRequest) -> SetTopicResponse;
+        delete_topic(DeleteTopicRequest) -> DeleteTopicResponse;
+        abort_handoff(AbortHandoffRequest) -> AbortHandoffResponse;
+        resume_partition(ResumePartitionRequest) -> ResumePartitionResponse;
+        end_consumer(EndConsumerRequest) -> EndConsumerResponse;
+    }
 }

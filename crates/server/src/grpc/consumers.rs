@@ -1,5 +1,6 @@
 //! `kafka_assigner.v1.KafkaAssigner`.
 
+use kafka_assigner_access::Right;
 use kafka_assigner_core::ack::MemberAck;
 use kafka_assigner_proto::v1::kafka_assigner_server::KafkaAssigner;
 use kafka_assigner_proto::v1::{
@@ -12,55 +13,76 @@ use kafka_assigner_proto::v1::{
 use tonic::{Request, Response, Status};
 
 use super::acks;
+use crate::access::{Access, Allowed, CallPermit, Visitor};
 use crate::commands::Commands;
 use crate::consumer::ConsumerService;
+use crate::refusal;
 
 /// The gRPC face of the service for consumers.
 #[derive(Debug, Clone)]
-pub struct Consumers(ConsumerService);
+pub struct Consumers {
+    service: ConsumerService,
+    access: Access,
+}
 
 impl Consumers {
-    /// The face of `service`.
+    /// The face of `service`, for those who have `access`.
     #[must_use]
-    pub const fn new(service: ConsumerService) -> Self {
-        Self(service)
+    pub const fn new(service: ConsumerService, access: Access) -> Self {
+        Self { service, access }
+    }
+
+    /// The permission to act as the consumer that the call of `visitor` names.
+    fn permit(visitor: Visitor, caller: Option<&Caller>) -> Result<CallPermit, Status> {
+        let caller = caller.ok_or_else(|| refusal::field("caller is missing: it names the session"))?;
+        visitor.permit_as(Right::Consume, &caller.group, &caller.consumer_name)
     }
 
     /// Records what one of the calls that carry acks says; `read` takes its items apart.
     async fn acknowledge<I>(
         &self,
-        caller: Option<Caller>,
-        items: &[I],
+        visitor: Visitor,
+        (caller, items): (Option<Caller>, &[I]),
         read: impl Fn(&I) -> Result<MemberAck, Status>,
     ) -> Result<Vec<AckResult>, Status> {
+        let permit = Self::permit(visitor, caller.as_ref())?;
         let acks = acks::all(items, read)?;
-        self.0.acknowledge(caller, &acks).await
+        self.service.acknowledge(caller, &acks, &permit).await
     }
 }
 
 #[tonic::async_trait]
 impl KafkaAssigner for Consumers {
-    type RegisterStream = Commands;
+    type RegisterStream = Allowed<Commands>;
 
-    async fn register(&self, request: Request<RegisterRequest>) -> Result<Response<Commands>, Status> {
+    async fn register(
+        &self,
+        request: Request<RegisterRequest>,
+    ) -> Result<Response<Allowed<Commands>>, Status> {
+        let RegisterRequest { group, consumer_name, .. } = request.get_ref();
+        let permit = self.access.admit(&request)?.permit_as(Right::Consume, group, consumer_name)?;
         // There is none where the call came over no connection of ours.
         let connection = request.extensions().get().cloned().unwrap_or_default();
-        self.0.register(request.into_inner(), connection).await.map(Response::new)
+        let commands = self.service.register(request.into_inner(), connection, &permit).await?;
+        Ok(Response::new(Allowed::new(commands, permit)))
     }
 
     async fn heartbeat(
         &self,
         request: Request<HeartbeatRequest>,
     ) -> Result<Response<HeartbeatResponse>, Status> {
-        self.0.heartbeat(request.into_inner()).await.map(Response::new)
+        let HeartbeatRequest { group, consumer_name, .. } = request.get_ref();
+        let permit = self.access.admit(&request)?.permit_as(Right::Consume, group, consumer_name)?;
+        self.service.heartbeat(request.into_inner(), &permit).await.map(Response::new)
     }
 
     async fn partition_ready(
         &self,
         request: Request<PartitionReadyRequest>,
     ) -> Result<Response<PartitionReadyResponse>, Status> {
-        let request = request.into_inner();
-        let results = self.acknowledge(request.caller, &request.partitions, acks::ready).await?;
+        let (visitor, request) = (self.access.admit(&request)?, request.into_inner());
+        let said = (request.caller, &*request.partitions);
+        let results = self.acknowledge(visitor, said, acks::ready).await?;
         Ok(Response::new(PartitionReadyResponse { results }))
     }
 
@@ -68,8 +90,9 @@ impl KafkaAssigner for Consumers {
         &self,
         request: Request<PartitionTakenRequest>,
     ) -> Result<Response<PartitionTakenResponse>, Status> {
-        let request = request.into_inner();
-        let results = self.acknowledge(request.caller, &request.partitions, acks::taken).await?;
+        let (visitor, request) = (self.access.admit(&request)?, request.into_inner());
+        let said = (request.caller, &*request.partitions);
+        let results = self.acknowledge(visitor, said, acks::taken).await?;
         Ok(Response::new(PartitionTakenResponse { results }))
     }
 
@@ -77,8 +100,9 @@ impl KafkaAssigner for Consumers {
         &self,
         request: Request<PartitionRestedRequest>,
     ) -> Result<Response<PartitionRestedResponse>, Status> {
-        let request = request.into_inner();
-        let results = self.acknowledge(request.caller, &request.partitions, acks::rested).await?;
+        let (visitor, request) = (self.access.admit(&request)?, request.into_inner());
+        let said = (request.caller, &*request.partitions);
+        let results = self.acknowledge(visitor, said, acks::rested).await?;
         Ok(Response::new(PartitionRestedResponse { results }))
     }
 
@@ -86,8 +110,9 @@ impl KafkaAssigner for Consumers {
         &self,
         request: Request<PartitionDrainedRequest>,
     ) -> Result<Response<PartitionDrainedResponse>, Status> {
-        let request = request.into_inner();
-        let results = self.acknowledge(request.caller, &request.partitions, acks::drained).await?;
+        let (visitor, request) = (self.access.admit(&request)?, request.into_inner());
+        let said = (request.caller, &*request.partitions);
+        let results = self.acknowledge(visitor, said, acks::drained).await?;
         Ok(Response::new(PartitionDrainedResponse { results }))
     }
 
@@ -95,8 +120,9 @@ impl KafkaAssigner for Consumers {
         &self,
         request: Request<PartitionCaughtUpRequest>,
     ) -> Result<Response<PartitionCaughtUpResponse>, Status> {
-        let request = request.into_inner();
-        let results = self.acknowledge(request.caller, &request.partitions, acks::caught_up).await?;
+        let (visitor, request) = (self.access.admit(&request)?, request.into_inner());
+        let said = (request.caller, &*request.partitions);
+        let results = self.acknowledge(visitor, said, acks::caught_up).await?;
         Ok(Response::new(PartitionCaughtUpResponse { results }))
     }
 
@@ -104,8 +130,9 @@ impl KafkaAssigner for Consumers {
         &self,
         request: Request<PartitionReleasedRequest>,
     ) -> Result<Response<PartitionReleasedResponse>, Status> {
-        let request = request.into_inner();
-        let results = self.acknowledge(request.caller, &request.partitions, acks::released).await?;
+        let (visitor, request) = (self.access.admit(&request)?, request.into_inner());
+        let said = (request.caller, &*request.partitions);
+        let results = self.acknowledge(visitor, said, acks::released).await?;
         Ok(Response::new(PartitionReleasedResponse { results }))
     }
 
@@ -113,8 +140,9 @@ impl KafkaAssigner for Consumers {
         &self,
         request: Request<WarmFailedRequest>,
     ) -> Result<Response<WarmFailedResponse>, Status> {
-        let request = request.into_inner();
-        let results = self.acknowledge(request.caller, &request.partitions, acks::warm_failed).await?;
+        let (visitor, request) = (self.access.admit(&request)?, request.into_inner());
+        let said = (request.caller, &*request.partitions);
+        let results = self.acknowledge(visitor, said, acks::warm_failed).await?;
         Ok(Response::new(WarmFailedResponse { results }))
     }
 
@@ -122,6 +150,7 @@ impl KafkaAssigner for Consumers {
         &self,
         request: Request<DeregisterRequest>,
     ) -> Result<Response<DeregisterResponse>, Status> {
-        self.0.deregister(request.into_inner()).await.map(Response::new)
+        let permit = Self::permit(self.access.admit(&request)?, request.get_ref().caller.as_ref())?;
+        self.service.deregister(request.into_inner(), &permit).await.map(Response::new)
     }
 }

@@ -17,6 +17,7 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::{Registry, Unit};
 
+use super::access::AccessMetrics;
 use super::containment::ContainmentMetrics;
 use super::labels::{
     GroupLabel, OfLabel, PhaseLabel, PhaseModeLabel, ReasonLabel, RouterLabel, because, of, whole,
@@ -66,6 +67,7 @@ pub(super) struct Families {
     pub(super) lag: Family<GroupLabel, Gauge>,
     pub(super) histories: Counter,
     pub(super) ahead: Family<GroupLabel, Counter>,
+    pub(super) access: AccessMetrics,
     pub(super) containment: ContainmentMetrics,
     pub(super) looks: LookMetrics,
     pub(super) suspicions: SuspicionMetrics,
@@ -109,6 +111,7 @@ impl Metrics {
             lag: Family::default(),
             histories: Counter::default(),
             ahead: Family::default(),
+            access: AccessMetrics::default(),
             containment: ContainmentMetrics::default(),
             looks: LookMetrics::default(),
             suspicions: SuspicionMetrics::default(),
@@ -254,6 +257,7 @@ impl Families {
         );
         self.register_members(registry);
         self.register_history(registry);
+        self.access.register(registry);
         self.containment.register(registry);
         self.looks.register(registry);
         self.suspicions.register(registry);

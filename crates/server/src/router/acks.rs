@@ -5,6 +5,7 @@ use kafka_assigner_proto::v1::{AckResult, RouterCaller};
 use tonic::Status;
 
 use super::service::RouterService;
+use crate::access::CallPermit;
 use crate::recording::AckRecorder;
 
 impl RouterService {
@@ -17,8 +18,9 @@ impl RouterService {
         &self,
         caller: Option<RouterCaller>,
         acks: &[MemberAck],
+        permit: &CallPermit,
     ) -> Result<Vec<AckResult>, Status> {
-        let (group, router) = self.caller(caller.as_ref()).await?;
+        let (group, router) = self.caller(caller.as_ref(), permit).await?;
         AckRecorder { instance: &self.instance, group: &group, member: &router }.record(acks).await
     }
 }

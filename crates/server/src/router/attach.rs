@@ -13,6 +13,7 @@ use tonic::Status;
 use super::request::Attachment;
 use super::service::RouterService;
 use super::stream::{RouterSession, Routes, fenced_stream};
+use crate::access::CallPermit;
 use crate::group::ServedGroup;
 use crate::refusal;
 use crate::session::{Entrance, Opened, Over, Registered, in_touch, reach, room_for_a_stream};
@@ -54,12 +55,12 @@ impl RouterService {
     ///
     /// # Errors
     /// See the definition of the call.
-    pub async fn attach(&self, request: AttachRequest) -> Result<Routes, Status> {
+    pub async fn attach(&self, request: AttachRequest, permit: &CallPermit) -> Result<Routes, Status> {
         let attachment = Attachment::check(request)?;
         room_for_a_stream(&self.instance)?;
         let group = self.instance.group(&attachment.group).await?;
         in_touch(&self.instance, &group)?;
-        match self.admit(&group, &attachment).await? {
+        match self.admit(&group, &attachment, permit).await? {
             Ok(opened) => self.start(group, attachment, &opened).await,
             Err(over) => Ok(fenced_stream(group.cluster_id(), over.revision, &over.reason)),
         }
@@ -69,14 +70,17 @@ impl RouterService {
         &self,
         group: &ServedGroup,
         attachment: &Attachment,
+        permit: &CallPermit,
     ) -> Result<Result<Opened, Over>, Status> {
         let registered = Registered::at(&self.instance, group, &attachment.router);
-        match registered.enter(&attachment.opening, &attachment.seen).await? {
+        match registered.enter(&attachment.opening, &attachment.seen, permit).await? {
             Entrance::Resumed(opened) => Ok(Ok(opened)),
             Entrance::Over(over) => Ok(Err(over)),
             Entrance::Create { takes_over } => {
                 outlasts_a_move(group, attachment.stash_age)?;
+                let caller = permit.caller().unwrap_or_default().to_owned();
                 let record = self.record(attachment, session(group, attachment.timeout)?);
+                let record = Router { caller, ..record };
                 let opened = registered.open(record, takes_over).await?;
                 tracing::info!(group = %group.name(), router = %attachment.router,
                     took_over = takes_over.is_some(), "router's session opened");

@@ -6,6 +6,7 @@ use kafka_assigner_proto::{Reason, status};
 use tonic::Status;
 
 use super::service::RouterService;
+use crate::access::CallPermit;
 use crate::refusal;
 
 impl RouterService {
@@ -14,8 +15,8 @@ impl RouterService {
     ///
     /// # Errors
     /// See the definition of the call.
-    pub async fn detach(&self, request: DetachRequest) -> Result<(), Status> {
-        let (group, router) = self.caller(request.caller.as_ref()).await?;
+    pub async fn detach(&self, request: DetachRequest, permit: &CallPermit) -> Result<(), Status> {
+        let (group, router) = self.caller(request.caller.as_ref(), permit).await?;
         let lease = group.read(|state| {
             let registration = state.routers().get(&router.name).and_then(Entry::readable)?;
             (registration.incarnation == router.incarnation).then_some(registration.lease)

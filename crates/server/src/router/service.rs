@@ -7,11 +7,12 @@ use kafka_assigner_types::name::MemberName;
 use tokio::time::Instant;
 use tonic::Status;
 
+use crate::access::CallPermit;
 use crate::group::ServedGroup;
 use crate::group_name::group_name;
 use crate::instance::Instance;
 use crate::refusal;
-use crate::session::{Confirmation, Registered, floor};
+use crate::session::{Confirmation, Registered, check_holder, floor};
 use crate::stream_state::HeardMember;
 
 /// The service for routers on one instance.
@@ -31,9 +32,13 @@ impl RouterService {
     ///
     /// # Errors
     /// See the definition of the call.
-    pub async fn heartbeat(&self, request: RouterHeartbeatRequest) -> Result<HeartbeatResponse, Status> {
+    pub async fn heartbeat(
+        &self,
+        request: RouterHeartbeatRequest,
+        permit: &CallPermit,
+    ) -> Result<HeartbeatResponse, Status> {
         let lease = crate::consumer::request::lease(request.lease)?;
-        let (group, router) = self.named(request.caller.as_ref()).await?;
+        let (group, router) = self.named(request.caller.as_ref(), permit).await?;
         let registered = Registered::<Router>::at(&self.instance, &group, &router);
         let deadline = Instant::now() + registered.patience();
         let seen = request.seen.as_ref().map(|seen| floor(&group, seen)).unwrap_or_default();
@@ -50,11 +55,19 @@ impl RouterService {
     }
 
     /// The group and the router that a call names.
-    pub(super) async fn named(&self, caller: Option<&RouterCaller>) -> Result<(ServedGroup, Member), Status> {
+    ///
+    /// # Errors
+    /// Also where the session is that of another caller than the one with the `permit`.
+    pub(super) async fn named(
+        &self,
+        caller: Option<&RouterCaller>,
+        permit: &CallPermit,
+    ) -> Result<(ServedGroup, Member), Status> {
         let caller = caller.ok_or_else(|| refusal::field("caller is missing: it names the session"))?;
         let group = self.instance.group(&group_name(&caller.group)?).await?;
         let name = MemberName::new(&caller.router_name).map_err(|e| refusal::name(&e))?;
         let incarnation = Incarnation::new(&caller.incarnation).map_err(|e| refusal::name(&e))?;
+        check_holder::<Router>(&group, &name, permit)?;
         Ok((group, Member { name, incarnation }))
     }
 
@@ -63,8 +76,9 @@ impl RouterService {
     pub(super) async fn caller(
         &self,
         caller: Option<&RouterCaller>,
+        permit: &CallPermit,
     ) -> Result<(ServedGroup, Member), Status> {
-        let (group, router) = self.named(caller).await?;
+        let (group, router) = self.named(caller, permit).await?;
         self.instance.catch_up(&group).await?;
         Ok((group, router))
     }

@@ -3,6 +3,7 @@
 use std::io;
 use std::net::SocketAddr;
 
+use crate::access::AccessFileError;
 use crate::supervision::TaskPanicked;
 
 /// The reason why an instance is not served, or no longer.
@@ -18,6 +19,18 @@ pub enum Error {
         /// The address on which it would listen.
         address: SocketAddr,
     },
+    /// gRPC would be open to everybody on the network, who could do everything.
+    #[error(
+        "refused to listen on {address}, since everybody there could do everything: give --tls-client-ca or \
+         --access-file, or --insecure where the network is trusted"
+    )]
+    OpenToAll {
+        /// The address on which it would listen.
+        address: SocketAddr,
+    },
+    /// The access file can't be used.
+    #[error("the access file can't be used")]
+    AccessFile(#[from] AccessFileError),
     /// HTTP would be open to other machines; it has no TLS.
     #[error(
         "refused to serve HTTP on {address}, since it has no TLS: choose a loopback address, or give --insecure \

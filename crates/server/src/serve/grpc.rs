@@ -16,6 +16,7 @@ use tonic_health::server::HealthReporter;
 
 use super::error::Error;
 use super::listeners::Tls;
+use crate::access::Access;
 use crate::admin::AdminService;
 use crate::connection_end::WatchedConnection;
 use crate::consumer::ConsumerService;
@@ -44,13 +45,13 @@ pub(super) struct Grpc {
 }
 
 impl Grpc {
-    /// The services of `instance`.
-    pub(super) fn new(instance: &Instance, tls: Option<&Tls>) -> Result<Self, Error> {
+    /// The services of `instance`, for those who have `access`.
+    pub(super) fn new(instance: &Instance, tls: Option<&Tls>, access: &Access) -> Result<Self, Error> {
         let (reporter, health) = tonic_health::server::health_reporter();
-        let consumers = Consumers::new(ConsumerService::new(instance.clone()));
-        let routers = Routers::new(RouterService::new(instance.clone()));
-        let operators = Operators::new(AdminService::new(instance.clone()));
-        let router = server(tls)?
+        let consumers = Consumers::new(ConsumerService::new(instance.clone()), access.clone());
+        let routers = Routers::new(RouterService::new(instance.clone()), access.clone());
+        let operators = Operators::new(AdminService::new(instance.clone()), access.clone());
+        let router = server(tls, access)?
             .add_service(KafkaAssignerServer::new(consumers).max_decoding_message_size(MOST_BYTES))
             .add_service(RoutingServer::new(routers).max_decoding_message_size(MOST_BYTES))
             .add_service(AdminServer::new(operators).max_decoding_message_size(MOST_BYTES))
@@ -86,22 +87,23 @@ impl Health {
     }
 }
 
-fn server(tls: Option<&Tls>) -> Result<Server, Error> {
+fn server(tls: Option<&Tls>, access: &Access) -> Result<Server, Error> {
     let server = Server::builder()
         .http2_keepalive_interval(Some(KEEPALIVE))
         .http2_keepalive_timeout(Some(KEEPALIVE))
         .max_concurrent_streams(MOST_CALLS);
     match tls {
-        Some(tls) => server.tls_config(tls_config(tls)).map_err(Error::Tls),
+        Some(tls) => server.tls_config(tls_config(tls, access)).map_err(Error::Tls),
         None => Ok(server),
     }
 }
 
-fn tls_config(tls: &Tls) -> ServerTlsConfig {
+/// With an access file a caller may show a token in the place of a certificate; one of the two it needs for every call.
+fn tls_config(tls: &Tls, access: &Access) -> ServerTlsConfig {
     let config =
         ServerTlsConfig::new().identity(Identity::from_pem(&tls.certificate, &tls.key)).timeout(HANDSHAKE);
     match &tls.client_ca {
-        Some(ca) => config.client_ca_root(Certificate::from_pem(ca)),
+        Some(ca) => config.client_ca_root(Certificate::from_pem(ca)).client_auth_optional(access.has_rules()),
         None => config,
     }
 }

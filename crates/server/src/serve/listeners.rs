@@ -1,6 +1,7 @@
 //! The sockets of an instance, and the settings by which they are served.
 
 use std::fmt;
+use std::path::PathBuf;
 
 use prometheus_client::registry::Registry;
 use tokio::net::TcpListener;
@@ -28,6 +29,9 @@ pub struct Http {
 pub struct ServeOptions {
     /// The certificates of gRPC; `None`: in the clear.
     pub tls: Option<Tls>,
+    /// The file of tokens and rules that says who may do what; `None`: everybody who can connect may do everything. With
+    /// such a file callers may show a token in the place of a certificate.
+    pub access_file: Option<PathBuf>,
     /// True if it may listen beyond this machine without TLS.
     pub insecure: bool,
 }

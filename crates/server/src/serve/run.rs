@@ -1,8 +1,12 @@
 //! The servers of an instance, from their start to a clean stop.
 
+use std::convert::Infallible;
+use std::future::pending;
 use std::net::SocketAddr;
+use std::path::Path;
 use std::time::Duration;
 
+use futures::future::Either;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
@@ -10,6 +14,7 @@ use super::error::Error;
 use super::grpc::Grpc;
 use super::http;
 use super::listeners::{Http, Listeners, ServeOptions};
+use crate::access::Access;
 use crate::convert::FAREWELL;
 use crate::instance::Instance;
 
@@ -44,7 +49,8 @@ async fn run(
     refuse_exposure(&listeners, options)?;
     let closed = CancellationToken::new();
     let _closed_in_any_case = closed.clone().drop_guard();
-    let grpc = Grpc::new(instance, options.tls.as_ref())?;
+    let (access, file_changes) = access(instance, options.access_file.as_deref()).await?;
+    let grpc = Grpc::new(instance, options.tls.as_ref(), &access)?;
     let health = grpc.health();
     let farewell = async {
         shutdown.cancelled().await;
@@ -64,9 +70,21 @@ async fn run(
         ended = servers => ended,
         // Connections that are still there are cut.
         () = farewell => Ok(()),
+        // Never ends.
+        never = file_changes => match never {},
         // It would go on without a part of it, and nobody would know.
         panicked = instance.fault() => Err(panicked.into()),
     }
+}
+
+/// The access of callers, and the future that reads its file again whenever that changes.
+async fn access(
+    instance: &Instance,
+    file: Option<&Path>,
+) -> Result<(Access, impl Future<Output = Infallible> + use<>), Error> {
+    let Some(path) = file else { return Ok((Access::open(instance), Either::Left(pending()))) };
+    let (access, changes) = Access::by_file(path.to_owned(), instance.metrics().clone()).await?;
+    Ok((access, Either::Right(changes)))
 }
 
 async fn serve_http(
@@ -93,6 +111,11 @@ fn refuse_addresses(grpc: SocketAddr, http: Option<SocketAddr>, options: &ServeO
     if options.tls.is_none() && is_exposed(&grpc) {
         return Err(Error::InTheClear { address: grpc });
     }
+    let is_open_to_all =
+        options.access_file.is_none() && options.tls.as_ref().is_some_and(|tls| tls.client_ca.is_none());
+    if is_open_to_all && is_exposed(&grpc) {
+        return Err(Error::OpenToAll { address: grpc });
+    }
     match http.filter(is_exposed) {
         Some(address) => Err(Error::HttpInTheClear { address }),
         None => Ok(()),
@@ -114,7 +137,7 @@ mod tests {
 
     fn with_tls() -> ServeOptions {
         let tls = Tls { certificate: Vec::new(), key: Vec::new(), client_ca: None };
-        ServeOptions { tls: Some(tls), insecure: false }
+        ServeOptions { tls: Some(tls), ..ServeOptions::default() }
     }
 
     #[test]
@@ -128,8 +151,21 @@ mod tests {
     }
 
     #[test]
-    fn tls_opens_grpc_and_not_http_which_has_none() {
-        assert_eq!(refused(EVERYWHERE, LOOPBACK, &with_tls()), None);
-        assert!(refused(LOOPBACK, EVERYWHERE, &with_tls()).is_some());
+    fn tls_alone_keeps_nobody_out() {
+        let refusal = refused(EVERYWHERE, LOOPBACK, &with_tls()).unwrap();
+        assert!(["--tls-client-ca", "--access-file"].iter().all(|flag| refusal.contains(flag)), "{refusal}");
+        assert_eq!(refused(LOOPBACK, LOOPBACK, &with_tls()), None);
+        assert_eq!(refused(EVERYWHERE, LOOPBACK, &ServeOptions { insecure: true, ..with_tls() }), None);
+    }
+
+    #[test]
+    fn tls_with_callers_that_are_known_opens_grpc_and_not_http_which_has_none() {
+        let tokens = ServeOptions { access_file: Some("access.toml".into()), ..with_tls() };
+        let tls = Tls { certificate: Vec::new(), key: Vec::new(), client_ca: Some(Vec::new()) };
+        let certificates = ServeOptions { tls: Some(tls), ..ServeOptions::default() };
+        for known in [tokens, certificates] {
+            assert_eq!(refused(EVERYWHERE, LOOPBACK, &known), None);
+            assert!(refused(LOOPBACK, EVERYWHERE, &known).is_some());
+        }
     }
 }

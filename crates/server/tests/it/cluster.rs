@@ -10,7 +10,7 @@ use kafka_assigner_core::record::{Source, Topic, encode};
 use kafka_assigner_core::state::{Entry, GroupState, Presence};
 use kafka_assigner_server::grpc::Consumers;
 use kafka_assigner_server::topics::TopicSource;
-use kafka_assigner_server::{ConsumerService, Instance, Options, ServedGroup, WallClock};
+use kafka_assigner_server::{Access, ConsumerService, Instance, Options, ServedGroup, WallClock};
 use kafka_assigner_store::faulty::FaultyStore;
 use kafka_assigner_store::{MemoryStore, Store};
 use kafka_assigner_types::kv::{LeaseId, Op, Record, Revision, Txn};
@@ -98,7 +98,7 @@ impl Cluster {
         let store: Arc<dyn Store> = Arc::new(link.clone());
         let mut metrics = Registry::default();
         let instance = Instance::start(store, options, topics, &mut metrics).await.expect("it starts");
-        let api = Consumers::new(ConsumerService::new(instance.clone()));
+        let api = Consumers::new(ConsumerService::new(instance.clone()), Access::open(&instance));
         self.nodes.push(Node { instance, link, api, metrics: Arc::new(metrics) });
     }
 

@@ -17,7 +17,7 @@ use crate::member::full;
 use crate::served::{PATIENCE, Served, until};
 
 /// The answer to a GET, head and body.
-async fn get(served: &Served, path: &str) -> String {
+pub(crate) async fn get(served: &Served, path: &str) -> String {
     let mut stream = TcpStream::connect(served.http).await.expect("it listens");
     let request = format!("GET {path} HTTP/1.1\r\nhost: test\r\nconnection: close\r\n\r\n");
     stream.write_all(request.as_bytes()).await.expect("it reads");

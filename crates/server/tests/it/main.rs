@@ -1,5 +1,6 @@
 //! The service as its clients meet it.
 
+mod access;
 mod admin;
 mod bad_input;
 mod claims;

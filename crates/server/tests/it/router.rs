@@ -10,7 +10,7 @@ use kafka_assigner_proto::v1::{
     RouteAckRequest, RouteState, RouterCaller, RouterHeartbeatRequest, Seen, StreamState,
 };
 use kafka_assigner_server::grpc::Routers;
-use kafka_assigner_server::{RouterService, Routes};
+use kafka_assigner_server::{Access, Allowed, RouterService, Routes};
 use tokio::time::timeout;
 use tonic::{Request, Status};
 
@@ -38,7 +38,7 @@ pub(crate) struct Router {
     pub(crate) known: Known,
     /// The stream as its heartbeats tell it.
     pub(crate) stream: Option<StreamState>,
-    routes: Routes,
+    routes: Allowed<Routes>,
 }
 
 impl Router {
@@ -60,7 +60,7 @@ impl Router {
     }
 
     pub(crate) async fn attach(node: &Node, request: AttachRequest) -> Result<Self, Status> {
-        let api = Routers::new(RouterService::new(node.instance.clone()));
+        let api = Routers::new(RouterService::new(node.instance.clone()), Access::open(&node.instance));
         let routes = api.attach(Request::new(request.clone())).await?.into_inner();
         let mut router = Self { api, request, known: Known::default(), stream: None, routes };
         router.next().await;
@@ -72,7 +72,7 @@ impl Router {
 
     /// Calls `node` from now on; its stream stays where it is.
     pub(crate) fn move_to(&mut self, node: &Node) {
-        self.api = Routers::new(RouterService::new(node.instance.clone()));
+        self.api = Routers::new(RouterService::new(node.instance.clone()), Access::open(&node.instance));
     }
 
     /// Attaches as another session of the same name.

@@ -17,7 +17,7 @@ use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use tonic::Streaming;
-use tonic::transport::{Channel, Endpoint};
+use tonic::transport::{Channel, ClientTlsConfig, Endpoint};
 
 /// How long a test waits for what must come: sockets are real, and so is the time.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
@@ -57,6 +57,11 @@ impl Served {
     pub(crate) async fn channel(&self) -> Channel {
         let endpoint = Endpoint::from_shared(format!("http://{}", self.grpc)).expect("an address");
         endpoint.connect().await.expect("it listens")
+    }
+
+    pub(crate) async fn secure_channel(&self, tls: ClientTlsConfig) -> Channel {
+        let endpoint = Endpoint::from_shared(format!("https://{}", self.grpc)).expect("an address");
+        endpoint.tls_config(tls).expect("a configuration").connect().await.expect("it listens")
     }
 
     /// A connection on which little is under way while nobody reads.

@@ -9,27 +9,27 @@ use tonic::transport::{Certificate, ClientTlsConfig, Endpoint, Identity};
 use crate::served::Served;
 
 /// An authority that signs certificates.
-struct Authority(CertifiedIssuer<'static, KeyPair>);
+pub(crate) struct Authority(CertifiedIssuer<'static, KeyPair>);
 
 /// A certificate with its key, as PEM.
-struct Signed {
-    certificate: String,
-    key: String,
+pub(crate) struct Signed {
+    pub(crate) certificate: String,
+    pub(crate) key: String,
 }
 
 impl Authority {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let mut params = CertificateParams::default();
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         let key = KeyPair::generate().expect("a key");
         Self(CertifiedIssuer::self_signed(params, key).expect("a certificate"))
     }
 
-    fn pem(&self) -> String {
+    pub(crate) fn pem(&self) -> String {
         self.0.pem()
     }
 
-    fn sign(&self, name: &str) -> Signed {
+    pub(crate) fn sign(&self, name: &str) -> Signed {
         let key = KeyPair::generate().expect("a key");
         let params = CertificateParams::new(vec![name.to_owned()]).expect("a name");
         let certificate = params.signed_by(&key, &self.0).expect("a certificate");
@@ -38,10 +38,14 @@ impl Authority {
 
     /// An instance with a certificate of this authority.
     async fn serve(&self, client_ca: Option<String>) -> Served {
+        Served::with(ServeOptions { tls: Some(self.tls(client_ca)), ..ServeOptions::default() }).await
+    }
+
+    /// The certificates of such an instance.
+    pub(crate) fn tls(&self, client_ca: Option<String>) -> Tls {
         let Signed { certificate, key } = self.sign("localhost");
         let client_ca = client_ca.map(String::into_bytes);
-        let tls = Tls { certificate: certificate.into_bytes(), key: key.into_bytes(), client_ca };
-        Served::with(ServeOptions { tls: Some(tls), insecure: false }).await
+        Tls { certificate: certificate.into_bytes(), key: key.into_bytes(), client_ca }
     }
 }
 
@@ -55,7 +59,7 @@ async fn reaches(served: &Served, scheme: &str, tls: Option<ClientTlsConfig>) ->
     AdminClient::new(channel).list_groups(ListGroupsRequest::default()).await.is_ok()
 }
 
-fn trusting(authority: &Authority) -> ClientTlsConfig {
+pub(crate) fn trusting(authority: &Authority) -> ClientTlsConfig {
     ClientTlsConfig::new().ca_certificate(Certificate::from_pem(authority.pem())).domain_name("localhost")
 }
 
@@ -83,6 +87,6 @@ async fn with_a_client_authority_only_its_certificates_come_in() {
 #[tokio::test]
 async fn certificates_that_are_none_are_refused_at_the_start() {
     let tls = Tls { certificate: b"none".to_vec(), key: b"none".to_vec(), client_ca: None };
-    let served = Served::with(ServeOptions { tls: Some(tls), insecure: false }).await;
+    let served = Served::with(ServeOptions { tls: Some(tls), ..ServeOptions::default() }).await;
     assert!(matches!(served.ended().await, Err(Error::Tls(_))));
 }

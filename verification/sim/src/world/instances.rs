@@ -8,7 +8,7 @@ use kafka_assigner_core::lint::Violation;
 use kafka_assigner_proto::v1::DeleteGroupRequest;
 use kafka_assigner_server::grpc::{Consumers, Routers};
 use kafka_assigner_server::{
-    AdminService, ConsumerService, Instance, Options, RouterService, ViolationListener, WallClock,
+    Access, AdminService, ConsumerService, Instance, Options, RouterService, ViolationListener, WallClock,
 };
 use kafka_assigner_store::faulty::{Counts, FaultyStore, Outage, Rates};
 use kafka_assigner_types::moment::{WallMillis, millis};
@@ -96,8 +96,8 @@ impl World {
         let link = self.link(&id);
         let Some(instance) = self.try_start(slot, &id, &link).await else { return false };
         let endpoint = self.slots[slot].endpoint.clone();
-        let consumers = Consumers::new(ConsumerService::new(instance.clone()));
-        let routers = Routers::new(RouterService::new(instance.clone()));
+        let consumers = Consumers::new(ConsumerService::new(instance.clone()), Access::open(&instance));
+        let routers = Routers::new(RouterService::new(instance.clone()), Access::open(&instance));
         self.network.open(&endpoint, consumers, routers);
         self.slots[slot].running = Some(Running { id, link, instance });
         true

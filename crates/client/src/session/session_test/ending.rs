@@ -191,6 +191,17 @@ fn what_the_service_refuses_is_believed() {
 }
 
 #[test]
+fn a_caller_that_is_not_allowed_any_more_waits_and_tries_again() {
+    for reason in [Reason::NotAllowed, Reason::CallerUnknown] {
+        let mut rig = Rig::live();
+        rig.break_stream(refused(reason, "no rule"));
+        assert_eq!((rig.ending.take(), rig.losses.len()), (None, 0), "{reason}");
+        rig.wait_for_stream();
+        rig.snapshot();
+    }
+}
+
+#[test]
 fn a_proxy_that_knows_nobody_ends_no_departure() {
     let mut rig = Rig::live();
     let answer = |status| Event::LeaveAnswered { mode: DeregisterMode::Drain, result: Err(status) };
