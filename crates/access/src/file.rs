@@ -5,7 +5,8 @@ use std::collections::{BTreeSet, HashMap};
 use serde::Deserialize;
 
 use crate::caller::CallerName;
-use crate::pattern::Pattern;
+use crate::limits::Limits;
+use crate::pattern::{MemberPattern, Pattern};
 use crate::policy::{AccessRule, Policy};
 use crate::right::Right;
 use crate::token::TokenHash;
@@ -30,8 +31,13 @@ pub enum InvalidPolicy {
         bytes: usize,
     },
     /// It is no TOML, or has other fields, or values that break their rules.
-    #[error("{0}")]
-    Malformed(String),
+    #[error("line {line}: {message}")]
+    Malformed {
+        /// The line of the file; the first is 1. It is not shown: it may hold a token.
+        line: usize,
+        /// The rule that is broken.
+        message: String,
+    },
     /// It has more entries than it may.
     #[error("it has {count} {what}: at most {most} are allowed")]
     TooMany {
@@ -50,6 +56,9 @@ pub enum InvalidPolicy {
         /// The list that is empty.
         list: &'static str,
     },
+    /// It has no rule: that allows nobody anything, and is what a file looks like that is being written.
+    #[error("it has no [[rule]]: nobody could do anything")]
+    NoRules,
     /// Two entries with one token.
     #[error("the tokens of {first} and {second} are the same: a token has one holder")]
     SharedToken {
@@ -67,6 +76,8 @@ struct PolicyFile {
     token: Vec<TokenEntry>,
     #[serde(default)]
     rule: Vec<RuleEntry>,
+    #[serde(default)]
+    limit: Vec<LimitEntry>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -83,11 +94,20 @@ struct RuleEntry {
     groups: Vec<Pattern>,
     rights: BTreeSet<Right>,
     #[serde(default = "all_names")]
-    members: Vec<Pattern>,
+    members: Vec<MemberPattern>,
 }
 
-fn all_names() -> Vec<Pattern> {
-    vec![Pattern::Prefix(String::new())]
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct LimitEntry {
+    callers: Vec<Pattern>,
+    calls_per_second: Option<u32>,
+    streams: Option<u32>,
+    watches: Option<u32>,
+}
+
+fn all_names() -> Vec<MemberPattern> {
+    vec![MemberPattern::all()]
 }
 
 impl Policy {
@@ -99,12 +119,21 @@ impl Policy {
         if text.len() > LARGEST_FILE {
             return Err(InvalidPolicy::TooLarge { bytes: text.len() });
         }
-        let file: PolicyFile = toml::from_str(text)
-            .map_err(|error| InvalidPolicy::Malformed(error.to_string().trim_end().to_owned()))?;
+        let file: PolicyFile = toml::from_str(text).map_err(|error| malformed(text, &error))?;
         at_most("tokens", file.token.len(), MOST_TOKENS)?;
+        if file.rule.is_empty() {
+            return Err(InvalidPolicy::NoRules);
+        }
         at_most("rules", file.rule.len(), MOST_RULES)?;
-        Ok(Self { tokens: tokens(file.token)?, rules: rules(file.rule)? })
+        at_most("limits", file.limit.len(), MOST_RULES)?;
+        let limits = file.limit.into_iter().map(limit).collect::<Result<_, _>>()?;
+        Ok(Self { tokens: tokens(file.token)?, rules: rules(file.rule)?, limits })
     }
+}
+
+fn malformed(text: &str, error: &toml::de::Error) -> InvalidPolicy {
+    let before = error.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
+    InvalidPolicy::Malformed { line: before.matches('\n').count() + 1, message: error.message().to_owned() }
 }
 
 fn tokens(entries: Vec<TokenEntry>) -> Result<HashMap<TokenHash, CallerName>, InvalidPolicy> {
@@ -137,6 +166,12 @@ fn rule(number: usize, entry: RuleEntry) -> Result<AccessRule, InvalidPolicy> {
         at_most("patterns in one list", count, MOST_PATTERNS)?;
     }
     Ok(AccessRule { callers, groups, rights, members })
+}
+
+fn limit(entry: LimitEntry) -> Result<(Vec<Pattern>, Limits), InvalidPolicy> {
+    let LimitEntry { callers, calls_per_second, streams, watches } = entry;
+    at_most("patterns in one list", callers.len(), MOST_PATTERNS)?;
+    Ok((callers, Limits { calls_per_second, streams, watches }))
 }
 
 const fn at_most(what: &'static str, count: usize, most: usize) -> Result<(), InvalidPolicy> {

@@ -2,7 +2,7 @@ use kafka_assigner_types::name::{GroupName, MemberName};
 use proptest::prelude::*;
 
 use super::*;
-use crate::policy::Denied;
+use crate::policy::{Denied, Identity};
 use crate::token::CallerToken;
 
 const RULES: &str = r#"
@@ -72,18 +72,54 @@ fn a_caller_is_known_by_any_of_its_tokens_and_a_token_has_one_holder() {
     let entry = |name: &str, token: &CallerToken| {
         format!("[[token]]\ncaller = {name:?}\nsha256 = {:?}\n", token.sha256())
     };
-    let policy = Policy::parse(&(entry("a", &old) + &entry("a", &new))).unwrap();
-    assert_eq!(policy.caller_of_token(old.reveal()), Some(&caller("a")));
-    assert_eq!(policy.caller_of_token(new.reveal()), Some(&caller("a")));
-    assert_eq!(policy.caller_of_token("guess"), None);
-    let shared = Policy::parse(&(entry("a", &old) + &entry("b", &old))).unwrap_err();
+    let policy = Policy::parse(&(entry("a", &old) + &entry("a", &new) + RULES)).unwrap();
+    assert_eq!(policy.holder_of(old.reveal()).map(|holder| holder.name().clone()), Some(caller("a")));
+    assert_eq!(policy.holder_of(new.reveal()).map(|holder| holder.name().clone()), Some(caller("a")));
+    assert_eq!(policy.holder_of("guess"), None);
+    let shared = Policy::parse(&(entry("a", &old) + &entry("b", &old) + RULES)).unwrap_err();
     assert_eq!(shared.to_string(), "the tokens of a and b are the same: a token has one holder");
 }
 
 #[test]
-fn nothing_is_allowed_by_an_empty_file() {
-    let policy = Policy::parse("").unwrap();
-    assert!(Right::ALL.iter().all(|&right| policy.check(&caller("a"), right, &group("g")).is_err()));
+fn the_first_limit_that_names_a_caller_counts() {
+    let text =
+        "[[limit]]\ncallers = [\"ops-*\"]\n[[limit]]\ncallers = [\"*\"]\ncalls_per_second = 5\nwatches = 1\n";
+    let policy = Policy::parse(&(text.to_owned() + RULES)).unwrap();
+    assert_eq!(policy.limits(&caller("ops-1")), Limits::default());
+    let others = Limits { calls_per_second: Some(5), streams: None, watches: Some(1) };
+    assert_eq!(policy.limits(&caller("payments")), others);
+    assert_eq!(Policy::parse(RULES).unwrap().limits(&caller("payments")), Limits::default());
+}
+
+#[test]
+fn a_file_without_rules_is_one_that_is_being_written() {
+    for text in ["", "# to do\n", "[[token]]\ncaller = \"a\"\n"] {
+        assert!(Policy::parse(text).is_err(), "{text:?}");
+    }
+    assert_eq!(Policy::parse("").unwrap_err(), InvalidPolicy::NoRules);
+}
+
+#[test]
+fn what_may_be_a_token_is_not_shown() {
+    let secret = CallerToken::of_random([9; 32]);
+    for field in ["sha256", "token"] {
+        let text = format!("[[token]]\ncaller = \"a\"\n{field} = \"{}\"\n", secret.reveal());
+        let error = Policy::parse(&text).unwrap_err().to_string();
+        assert!(!error.contains(secret.reveal()) && error.starts_with("line "), "{error}");
+    }
+}
+
+#[test]
+fn a_token_that_was_taken_out_makes_its_holder_unknown() {
+    let (old, new) = (CallerToken::of_random([1; 32]), CallerToken::of_random([2; 32]));
+    let entry =
+        |token: &CallerToken| format!("[[token]]\ncaller = \"payments\"\nsha256 = \"{}\"\n", token.sha256());
+    let both = Policy::parse(&(entry(&old) + &entry(&new) + RULES)).unwrap();
+    let thief = both.holder_of(old.reveal()).unwrap();
+    let later = Policy::parse(&(entry(&new) + RULES)).unwrap();
+    assert!(both.knows(&thief) && !later.knows(&thief));
+    assert!(later.knows(&later.holder_of(new.reveal()).unwrap()));
+    assert!(later.knows(&Identity::by_certificate(caller("payments"))), "it never had a token");
 }
 
 #[test]

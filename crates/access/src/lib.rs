@@ -14,17 +14,24 @@
 //! ```toml
 //! [[token]]
 //! caller = "payments"
-//! sha256 = "5e884898da28047151d0e56f8dc6292773603d0d6aabbdd62a11ef721d1542d8"
+//! sha256 = "0c4f…"
 //!
 //! [[rule]]
 //! callers = ["payments"]              # a name, or a prefix and *
 //! groups = ["payments-*"]
 //! rights = ["consume", "read"]        # consume, route, read, operate
 //! members = ["{caller}-*"]            # the names under which it may consume and route; all where left out
+//!
+//! [[limit]]                           # the first one that names the caller counts; on each instance
+//! callers = ["*"]
+//! calls_per_second = 500
+//! streams = 2000
+//! watches = 8
 //! ```
 
 mod caller;
 mod file;
+mod limits;
 mod pattern;
 mod policy;
 mod right;
@@ -32,6 +39,7 @@ mod token;
 
 pub use caller::{CallerName, InvalidCaller, UnnamedCertificate, caller_of_certificate};
 pub use file::{InvalidPolicy, LARGEST_FILE};
-pub use policy::{AccessRule, Denied, Policy};
+pub use limits::{CallBucket, Limits};
+pub use policy::{AccessRule, Denied, Identity, Policy};
 pub use right::Right;
 pub use token::CallerToken;

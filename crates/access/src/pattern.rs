@@ -15,26 +15,34 @@ pub(crate) enum Pattern {
     Prefix(String),
 }
 
+/// A pattern of the names of consumers and routers, in which `{caller}` stands for the caller's own name.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+pub(crate) struct MemberPattern(Pattern);
+
 /// A text that is no pattern.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("pattern {0:?} is refused: it is a name, or the beginning of names and one \"*\" at its end")]
+#[error(
+    "pattern {0:?} is refused: it is a name, or the beginning of names and one \"*\" at its end; {{caller}} stands in \
+     members only"
+)]
 pub(crate) struct InvalidPattern(String);
 
-impl TryFrom<String> for Pattern {
-    type Error = InvalidPattern;
-
-    fn try_from(text: String) -> Result<Self, InvalidPattern> {
-        let (beginning, is_prefix) =
-            text.strip_suffix('*').map_or((text.as_str(), false), |beginning| (beginning, true));
-        match (beginning.contains('*'), beginning.is_empty(), is_prefix) {
-            (false, _, true) => Ok(Self::Prefix(beginning.to_owned())),
-            (false, false, false) => Ok(Self::Literal(text)),
-            _ => Err(InvalidPattern(text.chars().take(80).collect())),
-        }
+impl InvalidPattern {
+    fn of(text: &str) -> Self {
+        Self(text.chars().take(80).collect())
     }
 }
 
 impl Pattern {
+    fn parse(text: &str) -> Result<Self, InvalidPattern> {
+        match text.strip_suffix('*') {
+            Some(beginning) if !beginning.contains('*') => Ok(Self::Prefix(beginning.to_owned())),
+            None if !text.contains('*') && !text.is_empty() => Ok(Self::Literal(text.to_owned())),
+            _ => Err(InvalidPattern::of(text)),
+        }
+    }
+
     /// True if `name` is one of its names.
     pub(crate) fn matches(&self, name: &str) -> bool {
         match self {
@@ -42,14 +50,37 @@ impl Pattern {
             Self::Prefix(prefix) => name.starts_with(prefix.as_str()),
         }
     }
+}
 
-    /// The same with the name of `caller` in the place of `{caller}`. A URI has letters that no member's name may have;
-    /// each of them becomes `-`.
-    pub(crate) fn of_caller(&self, caller: &str) -> Self {
+impl TryFrom<String> for Pattern {
+    type Error = InvalidPattern;
+
+    fn try_from(text: String) -> Result<Self, InvalidPattern> {
+        if text.contains(CALLER) { Err(InvalidPattern::of(&text)) } else { Self::parse(&text) }
+    }
+}
+
+impl TryFrom<String> for MemberPattern {
+    type Error = InvalidPattern;
+
+    fn try_from(text: String) -> Result<Self, InvalidPattern> {
+        Pattern::parse(&text).map(Self)
+    }
+}
+
+impl MemberPattern {
+    /// All names.
+    pub(crate) const fn all() -> Self {
+        Self(Pattern::Prefix(String::new()))
+    }
+
+    /// True if the member `name` of `caller` is one of its names. A URI has letters that no member's name may have; each of
+    /// them becomes `-`.
+    pub(crate) fn matches(&self, caller: &str, name: &str) -> bool {
         let own = |text: &str| text.replace(CALLER, &as_member(caller));
-        match self {
-            Self::Literal(literal) => Self::Literal(own(literal)),
-            Self::Prefix(prefix) => Self::Prefix(own(prefix)),
+        match &self.0 {
+            Pattern::Literal(literal) => own(literal) == name,
+            Pattern::Prefix(prefix) => name.starts_with(&own(prefix)),
         }
     }
 }
@@ -77,16 +108,17 @@ mod tests {
     }
 
     #[test]
-    fn stars_within_and_empty_patterns_are_refused() {
-        for text in ["", "a*b", "**", "*a"] {
+    fn stars_within_empty_patterns_and_the_caller_where_it_means_nothing_are_refused() {
+        for text in ["", "a*b", "**", "*a", "{caller}-*"] {
             assert!(Pattern::try_from(text.to_owned()).is_err(), "{text:?}");
         }
     }
 
     #[test]
     fn a_caller_has_its_own_name_in_the_names_of_its_members() {
-        assert!(pattern("{caller}-*").of_caller("payments").matches("payments-7"));
-        assert!(!pattern("{caller}-*").of_caller("payments").matches("billing-7"));
-        assert!(pattern("{caller}").of_caller("spiffe://prod/a").matches("spiffe---prod-a"));
+        let own = |text: &str| MemberPattern::try_from(text.to_owned()).unwrap();
+        assert!(own("{caller}-*").matches("payments", "payments-7"));
+        assert!(!own("{caller}-*").matches("payments", "billing-7"));
+        assert!(own("{caller}").matches("spiffe://prod/a", "spiffe---prod-a"));
     }
 }

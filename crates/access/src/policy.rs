@@ -5,7 +5,8 @@ use std::collections::{BTreeSet, HashMap};
 use kafka_assigner_types::name::{GroupName, MemberName};
 
 use crate::caller::CallerName;
-use crate::pattern::Pattern;
+use crate::limits::Limits;
+use crate::pattern::{MemberPattern, Pattern};
 use crate::right::Right;
 use crate::token::TokenHash;
 
@@ -14,6 +15,7 @@ use crate::token::TokenHash;
 pub struct Policy {
     pub(crate) tokens: HashMap<TokenHash, CallerName>,
     pub(crate) rules: Vec<AccessRule>,
+    pub(crate) limits: Vec<(Vec<Pattern>, Limits)>,
 }
 
 /// A rule: these callers have these rights in these groups, under these names.
@@ -22,7 +24,29 @@ pub struct AccessRule {
     pub(crate) callers: Vec<Pattern>,
     pub(crate) groups: Vec<Pattern>,
     pub(crate) rights: BTreeSet<Right>,
-    pub(crate) members: Vec<Pattern>,
+    pub(crate) members: Vec<MemberPattern>,
+}
+
+/// A caller, and the way in which it is known.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Identity {
+    name: CallerName,
+    /// The hash of its token; `None`: its certificate names it.
+    token: Option<TokenHash>,
+}
+
+impl Identity {
+    /// The caller that a verified certificate names.
+    #[must_use]
+    pub const fn by_certificate(name: CallerName) -> Self {
+        Self { name, token: None }
+    }
+
+    /// Its name.
+    #[must_use]
+    pub const fn name(&self) -> &CallerName {
+        &self.name
+    }
 }
 
 /// A refusal: the caller, the right that it lacks, and where.
@@ -55,10 +79,23 @@ pub enum Denied {
 }
 
 impl Policy {
-    /// The caller that holds `token`, if anybody does.
+    /// The holder of `token`, if anybody holds it.
     #[must_use]
-    pub fn caller_of_token(&self, token: &str) -> Option<&CallerName> {
-        self.tokens.get(&TokenHash::of(token)?)
+    pub fn holder_of(&self, token: &str) -> Option<Identity> {
+        let hash = TokenHash::of(token)?;
+        self.tokens.get(&hash).map(|name| Identity { name: name.clone(), token: Some(hash) })
+    }
+
+    /// True if it still knows a caller that it knew: the token by which that came is still its token.
+    #[must_use]
+    pub fn knows(&self, caller: &Identity) -> bool {
+        caller.token.is_none_or(|hash| self.tokens.get(&hash) == Some(&caller.name))
+    }
+
+    /// True if callers may show tokens.
+    #[must_use]
+    pub fn has_tokens(&self) -> bool {
+        !self.tokens.is_empty()
     }
 
     /// Decides whether `caller` has `right` in `group`.
@@ -93,6 +130,13 @@ impl Policy {
         Err(Denied::Name { caller, right, group, member })
     }
 
+    /// The limits of `caller`: those of the first entry that names it, else none.
+    #[must_use]
+    pub fn limits(&self, caller: &CallerName) -> Limits {
+        let names = |callers: &[Pattern]| callers.iter().any(|pattern| pattern.matches(caller.as_str()));
+        self.limits.iter().find(|(callers, _)| names(callers)).map(|(_, limits)| *limits).unwrap_or_default()
+    }
+
     /// The number of its tokens and of its rules, for the log.
     #[must_use]
     pub fn size(&self) -> (usize, usize) {
@@ -117,6 +161,6 @@ impl AccessRule {
     }
 
     fn names(&self, caller: &CallerName, member: &MemberName) -> bool {
-        self.members.iter().any(|pattern| pattern.of_caller(caller.as_str()).matches(member.as_str()))
+        self.members.iter().any(|pattern| pattern.matches(caller.as_str(), member.as_str()))
     }
 }

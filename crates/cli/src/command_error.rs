@@ -368,6 +368,7 @@ fn hint(reason: Reason) -> Option<&'static str> {
         Reason::CallerUnknown => Some(
             "show a certificate with --cert and --key, or a token with --token-file, that the instances know",
         ),
+        Reason::HeldByAnother => Some("`kafka-assigner consumers GROUP -o wide` shows whose session it is"),
         Reason::NotAllowed => {
             Some("whoever keeps the access file of the instances can allow it: `kafka-assigner access check`")
         }

@@ -76,8 +76,10 @@ reasons! {
     KafkaNotConfigured = "KAFKA_NOT_CONFIGURED", FailedPrecondition;
     /// Nobody knows who calls: the call has neither a certificate nor a token that the access file knows.
     CallerUnknown = "CALLER_UNKNOWN", Unauthenticated;
-    /// The access file does not allow it to the caller, or the session is another caller's.
+    /// The access file does not allow it to the caller.
     NotAllowed = "NOT_ALLOWED", PermissionDenied;
+    /// The session under the name was opened by another caller; the name is free once that session is over.
+    HeldByAnother = "HELD_BY_ANOTHER", AlreadyExists;
     /// A record can't be read, so what it is about is left alone.
     RecordUnreadable = "RECORD_UNREADABLE", FailedPrecondition;
     /// This version does not have that feature.

@@ -83,6 +83,11 @@ impl<C> CommandSender<C> {
         self.last_word(Err(status(Reason::ReaderTooSlow, message)));
     }
 
+    /// Ends the stream with a refusal, however slow its reader is.
+    pub(crate) fn refuse(&mut self, refusal: Status) {
+        self.last_word(Err(refusal));
+    }
+
     fn last_word(&mut self, item: Item<C>) {
         if let Some(place) = self.last.take() {
             drop(place.send(Box::new(item)));

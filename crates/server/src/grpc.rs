@@ -7,5 +7,6 @@ mod consumers;
 mod routers;
 
 pub use admin::Operators;
+pub use audit::AUDIT_TARGET;
 pub use consumers::Consumers;
 pub use routers::Routers;

@@ -28,6 +28,8 @@ pub struct Options {
     pub group_defaults: GroupConfig,
     /// The most streams that this instance serves; default 20 000, some 500 MB of memory.
     pub max_streams: usize,
+    /// The bounds of what is stored.
+    pub quotas: Quotas,
     /// The strategies that groups may choose from; all instances of one store must have the same. Default: those
     /// of `kafka-assigner-strategies`.
     pub strategies: Registry,
@@ -49,6 +51,31 @@ pub struct Options {
     /// The listener for invariants that a leader's pass breaks. Default `None`: then passes are linted in debug builds
     /// only, where a violation panics.
     pub on_violation: Option<ViolationListener>,
+}
+
+/// The bounds of what callers may have stored. A call beyond one is refused with its name; what is there already stays.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Quotas {
+    /// The most groups; beyond it, consumers create none, and operators still do. Default 10 000.
+    pub max_groups: usize,
+    /// The most consumers and routers that are registered in one group, each for itself. Default 10 000.
+    pub max_members: usize,
+    /// The most bytes of one registration; default 64 KiB, some 800 topics with names of 80 characters. With the default
+    /// of `max_members` a group stays far below the 2 GiB of etcd's default quota, where registrations are of the usual size.
+    pub max_registration_bytes: usize,
+    /// The most partitions of one group, of all its topics. Default 1 000 000.
+    pub max_partitions: u64,
+}
+
+impl Default for Quotas {
+    fn default() -> Self {
+        Self {
+            max_groups: 10_000,
+            max_members: 10_000,
+            max_registration_bytes: 64 * 1_024,
+            max_partitions: 1_000_000,
+        }
+    }
 }
 
 /// A function that is called with each invariant that a leader's pass breaks, before the pass is written.
@@ -85,6 +112,7 @@ impl Options {
             auto_create: true,
             group_defaults: GroupConfig::default(),
             max_streams: 20_000,
+            quotas: Quotas::default(),
             strategies: Registry::builtin().clone(),
             topic_refresh: Duration::from_secs(10),
             view_patience: Duration::from_secs(5),

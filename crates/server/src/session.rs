@@ -17,7 +17,6 @@ use kafka_assigner_store::{Error, Store};
 use kafka_assigner_types::id::Member;
 use kafka_assigner_types::kv::{Lease, LeaseId, Record, Revision};
 use kafka_assigner_types::moment::millis;
-use kafka_assigner_types::name::MemberName;
 use tokio::time::{Instant, timeout_at};
 use tonic::Status;
 
@@ -339,15 +338,17 @@ fn holder<R: Registration>(record: &Record) -> Option<String> {
     decode::<R>(&record.value).ok().map(|registration| registration.caller().to_owned())
 }
 
-/// Refuses a call about the session under `name`, where the view shows it as another caller's.
+/// Refuses a call about the session of `member`, where the view shows it as another caller's. A session that the view does not
+/// show yet, or no longer, is judged by its incarnation, which its caller made up.
 pub(crate) fn check_holder<R: Registration>(
     group: &ServedGroup,
-    name: &MemberName,
+    member: &Member,
     permit: &CallPermit,
 ) -> Result<(), Status> {
     group.read(|state| {
-        let registered = R::registered(state).get(name).and_then(Entry::readable);
-        registered.map_or(Ok(()), |registration| permit.check_holder(registration.caller()))
+        let registered = R::registered(state).get(&member.name).and_then(Entry::readable);
+        let own = registered.filter(|registration| *registration.incarnation() == member.incarnation);
+        own.map_or(Ok(()), |registration| permit.check_holder(registration.caller()))
     })
 }
 

@@ -82,6 +82,14 @@ settings! {
 
         /// True lets a consumer that names an unknown group create it, with the settings `group_…`.
         auto_create: bool = "true",
+        /// The most groups that consumers may create; operators may create more.
+        max_groups: u32 = "10000",
+        /// The most consumers of one group, and the most routers.
+        max_members: u32 = "10000",
+        /// The most bytes of one registration; 1000 to 1000000. Above it a consumer names too many topics.
+        max_registration_bytes: u32 = "65536",
+        /// The most partitions of one group, of all its topics.
+        max_partitions: u32 = "1000000",
         /// The time after a leader's last renewal at which another instance takes its place; 2s to 1m.
         leader_ttl: Duration = "5s",
         /// The time after the end of a consumer's last stream at which its process is suspected to be dead, unless it is
@@ -165,6 +173,7 @@ impl ServeConfig {
         resolved.check_kafka()?;
         resolved.check_listeners()?;
         resolved.check_advertise()?;
+        resolved.check_registration_bytes()?;
         resolved.check_leader_ttl()?;
         resolved.check_suspect_after()?;
         resolved.check_stream_patience()?;
@@ -283,6 +292,15 @@ impl Resolved<ServeConfig> {
             return Err(self.refuse("advertise", "an https:// URL, since tls_cert is set"));
         }
         Ok(())
+    }
+
+    /// Below a thousand bytes the names alone do not fit; above a million etcd takes no value.
+    fn check_registration_bytes(&self) -> Result<(), ConfigError> {
+        if (1_000..=1_000_000).contains(&self.config.max_registration_bytes) {
+            Ok(())
+        } else {
+            Err(self.refuse("max_registration_bytes", "1000 to 1000000"))
+        }
     }
 
     /// Below 2 s etcd keeps no lease; over a minute a group would stand still for longer than anybody wants.

@@ -8,7 +8,8 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use std::{env, thread};
 
-use tracing_subscriber::filter::Targets;
+use kafka_assigner_server::grpc::AUDIT_TARGET;
+use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 use tracing_subscriber::{Layer as _, fmt, registry};
@@ -19,6 +20,8 @@ use crate::output::Style;
 /// Begins to write what happens, panics too. To be called once in a process.
 pub(super) fn begin(level: &LogLevel, format: LogFormat) {
     let filter: Targets = level.to_string().parse().expect("the level was checked when it was read");
+    // Who changed what is kept whatever else is left out.
+    let filter = filter.with_target(AUDIT_TARGET, LevelFilter::INFO);
     let style = Style::new(io::stderr().is_terminal(), env::var_os("NO_COLOR").as_deref());
     let lines = fmt::layer().with_writer(io::stderr);
     let lines = match format {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use kafka_assigner_kafka as kafka;
 use kafka_assigner_server::serve::{self, Http, Listeners, ServeOptions, Tls};
 use kafka_assigner_server::topics::TopicSource;
-use kafka_assigner_server::{Instance, KafkaTopics, Options};
+use kafka_assigner_server::{Instance, KafkaTopics, Options, Quotas};
 use prometheus_client::registry::Registry;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
@@ -138,8 +138,19 @@ fn options(config: &ServeConfig, bound: SocketAddr) -> Options {
         suspect_after: config.suspect_after,
         stream_patience: config.stream_patience,
         auto_create: config.auto_create,
+        quotas: quotas(config),
         group_defaults: config.group_config(),
         ..Options::new(id, address, rand::random())
+    }
+}
+
+fn quotas(config: &ServeConfig) -> Quotas {
+    let size = |number: u32| usize::try_from(number).unwrap_or(usize::MAX);
+    Quotas {
+        max_groups: size(config.max_groups),
+        max_members: size(config.max_members),
+        max_registration_bytes: size(config.max_registration_bytes),
+        max_partitions: config.max_partitions.into(),
     }
 }
 

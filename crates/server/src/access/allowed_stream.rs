@@ -6,13 +6,14 @@ use std::task::{Context, Poll};
 use futures::Stream;
 use tonic::Status;
 
-use super::CallPermit;
+use super::StreamPermit;
 
 /// A stream of answers, which ends with the refusal once the access file does not allow it any more.
 pub struct Allowed<S> {
     stream: S,
     /// `None` once it has ended.
     denied: Option<Pin<Box<dyn Future<Output = Status> + Send + Sync>>>,
+    _permit: StreamPermit,
 }
 
 impl<S> std::fmt::Debug for Allowed<S> {
@@ -22,8 +23,9 @@ impl<S> std::fmt::Debug for Allowed<S> {
 }
 
 impl<S> Allowed<S> {
-    pub(crate) fn new(stream: S, permit: CallPermit) -> Self {
-        Self { stream, denied: Some(Box::pin(permit.denied())) }
+    pub(crate) fn new(stream: S, permit: StreamPermit) -> Self {
+        let denied = permit.call().clone().denied();
+        Self { stream, denied: Some(Box::pin(denied)), _permit: permit }
     }
 }
 

@@ -7,14 +7,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kafka_assigner_access::{InvalidPolicy, LARGEST_FILE, Policy};
+use kafka_assigner_types::moment::Moment;
 use tokio::io::AsyncReadExt as _;
 use tokio::sync::watch;
-use tokio::time::{MissedTickBehavior, interval};
+use tokio::time::{Instant, MissedTickBehavior, interval};
 
 use crate::metrics::Metrics;
+use crate::repeated_warning::RepeatedWarning;
 
-/// The time between two looks at the file. A mounted secret changes within a minute; a look is one read of a small file.
-const LOOK_EVERY: Duration = Duration::from_secs(2);
+/// The time between two looks at the file: a change counts after two. A look is one read of a small file.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 /// An access file that can't be used.
 #[derive(Debug, thiserror::Error)]
@@ -39,6 +41,15 @@ pub enum AccessFileError {
     },
 }
 
+impl AccessFileError {
+    fn with_cause(&self) -> String {
+        match self {
+            Self::Unreadable { source, .. } => format!("{self}: {source}"),
+            Self::Invalid { source, .. } => format!("{self}: {source}"),
+        }
+    }
+}
+
 /// Reads the file, and returns the future that does so whenever it changes.
 pub(super) async fn open(
     path: PathBuf,
@@ -49,17 +60,22 @@ pub(super) async fn open(
     note(&path, &policy, "access file read");
     let (sender, receiver) = watch::channel(Arc::new(policy));
     metrics.access_file_usable(true);
-    Ok((receiver, AccessFile { path, text, sender, metrics, is_usable: true }.follow()))
+    let (candidate, trouble) = (None, RepeatedWarning::default());
+    let file = AccessFile { path, text, candidate, sender, metrics, trouble, since: Instant::now() };
+    Ok((receiver, file.follow()))
 }
 
 /// The file as it was read last.
 struct AccessFile {
     path: PathBuf,
+    /// The text that counts.
     text: String,
+    /// Another text that was read since. It counts when two looks show it: the file may be in the middle of being written.
+    candidate: Option<String>,
     sender: watch::Sender<Arc<Policy>>,
     metrics: Metrics,
-    /// False since the file could not be used: that is said once.
-    is_usable: bool,
+    trouble: RepeatedWarning,
+    since: Instant,
 }
 
 impl AccessFile {
@@ -68,24 +84,32 @@ impl AccessFile {
         looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             looks.tick().await;
-            match self.look().await {
-                Ok(()) => self.is_usable = true,
-                Err(error) if self.is_usable => {
-                    tracing::warn!(%error, cause = std::error::Error::source(&error).map(tracing::field::display),
-                        "the access file can't be used: what it said before goes on to count");
-                    self.is_usable = false;
-                }
-                // It was said.
-                Err(_) => {}
-            }
-            self.metrics.access_file_usable(self.is_usable);
+            let looked = self.look().await;
+            self.tell(looked.err());
         }
     }
 
-    /// Reads the file; takes it in where it has changed.
+    fn tell(&mut self, trouble: Option<AccessFileError>) {
+        self.metrics.access_file_usable(trouble.is_none());
+        let Some(error) = trouble else {
+            self.trouble.is_over();
+            return;
+        };
+        let why = error.with_cause();
+        if self.trouble.is_due(&why, Moment(self.since.elapsed())) {
+            tracing::warn!(why, "the access file can't be used: what it said before goes on to count");
+        }
+    }
+
+    /// Reads the file; takes it in where it has changed, and two looks show the same.
     async fn look(&mut self) -> Result<(), AccessFileError> {
         let text = read(&self.path).await?;
         if text == self.text {
+            self.candidate = None;
+            return Ok(());
+        }
+        if self.candidate.as_ref() != Some(&text) {
+            self.candidate = Some(text);
             return Ok(());
         }
         let policy = parse(&self.path, &text)?;

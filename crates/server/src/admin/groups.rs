@@ -28,10 +28,12 @@ impl AdminService {
         shown: impl Fn(&GroupName) -> bool,
     ) -> Result<ListGroupsResponse, Status> {
         let page = PageRequest::new(request.page_size, request.page_token)?;
-        let names: Vec<GroupName> = self.instance.directory().read(|directory, _| {
-            let after = directory.groups().range::<str, _>(page.bounds());
-            after.filter(|name| shown(name)).take(page.reach()).cloned().collect()
-        });
+        // What is shown is judged on a copy: that may take long, and every call reads the directory.
+        let after: Vec<GroupName> = self
+            .instance
+            .directory()
+            .read(|directory, _| directory.groups().range::<str, _>(page.bounds()).cloned().collect());
+        let names: Vec<GroupName> = after.into_iter().filter(shown).take(page.reach()).collect();
         // A group that goes meanwhile must not make the list look complete.
         let goes_on = names.len() == page.reach();
         let last = names.iter().rev().nth(1).filter(|_| goes_on).map(ToString::to_string);

@@ -23,6 +23,7 @@ use super::page::PageRequest;
 use super::service::{ATTEMPTS, AdminService, lost_race};
 use super::{modes, show};
 use crate::group::ServedGroup;
+use crate::quota;
 use crate::refusal;
 
 /// A SetTopic, checked, with the partition count that it asks for.
@@ -83,7 +84,11 @@ impl AdminService {
         let wanted = self.wanted(request.topic.unwrap_or_default()).await?;
         for _ in 0..ATTEMPTS {
             let group = self.current(&request.group).await?;
-            let change = group.read(|state| wanted.change(state))?;
+            let quotas = self.instance.options().quotas;
+            let change = group.read(|state| {
+                quota::check_partitions(quotas, state, (&wanted.name, wanted.partitions))?;
+                wanted.change(state)
+            })?;
             if let Some(txn) = change.txn
                 && !self.instance.change(&group, txn).await?
             {

@@ -4,12 +4,14 @@ mod watched;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use kafka_assigner_core::state::Touched;
 use kafka_assigner_proto::v1::{WatchEvent, WatchRequest};
 use kafka_assigner_proto::{Reason, status};
 use kafka_assigner_store::view::{Listener, Notice};
 use tokio::sync::mpsc::{self, OwnedPermit, Sender};
+use tokio::time::timeout;
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::Status;
 
@@ -26,6 +28,9 @@ const MOST_BEHIND: usize = 10_000;
 
 /// The most watchers of one instance: each keeps what it was told, which is as large as the group.
 const MOST_WATCHERS: usize = 64;
+
+/// The time that a reader may take for one event: one that reads nothing keeps a place that others want.
+const READER_PATIENCE: Duration = Duration::from_secs(30);
 
 /// One place among the watchers; dropping it gives it back.
 struct WatcherPermit(Arc<AtomicUsize>);
@@ -112,9 +117,11 @@ impl Watcher {
 
     /// Tells all that differs from what was told, as fast as the reader takes it: that it is much is not its fault.
     async fn tell_everything(&mut self) -> Result<(), Status> {
-        let events = self.group.read(|state| self.told.everything(state));
-        for event in events {
-            self.sender.send(Ok(event)).await.map_err(|_| too_slow())?;
+        // On a copy: a large group takes long, and nobody who reads the view waits for a watcher.
+        let state = self.group.snapshot();
+        for event in self.told.everything(&state) {
+            let sent = timeout(READER_PATIENCE, self.sender.send(Ok(event))).await;
+            sent.map_err(|_| stuck())?.map_err(|_| too_slow())?;
         }
         Ok(())
     }
@@ -123,6 +130,11 @@ impl Watcher {
         let events = self.group.read(|state| self.told.touched(state, touched));
         events.into_iter().try_for_each(|event| self.sender.try_send(Ok(event)).map_err(|_| too_slow()))
     }
+}
+
+fn stuck() -> Status {
+    let message = format!("the reader took nothing for {READER_PATIENCE:?}; watch again");
+    status(Reason::ReaderTooSlow, message)
 }
 
 fn too_slow() -> Status {

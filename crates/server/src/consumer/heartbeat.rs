@@ -34,7 +34,7 @@ impl ConsumerService {
             name: MemberName::new(&request.consumer_name).map_err(|e| refusal::name(&e))?,
             incarnation: Incarnation::new(&request.incarnation).map_err(|e| refusal::name(&e))?,
         };
-        check_holder::<Consumer>(&group, &member.name, permit)?;
+        check_holder::<Consumer>(&group, &member, permit)?;
         let registered = Registered::<Consumer>::at(&self.instance, &group, &member);
         let deadline = Instant::now() + registered.patience();
         let seen = request.seen.as_ref().map(|seen| floor(&group, seen)).unwrap_or_default();

@@ -15,10 +15,11 @@ use super::request::CheckedRegister;
 use super::service::ConsumerService;
 use super::session::ConsumerSession;
 use super::stream::fenced_stream;
-use crate::access::CallPermit;
+use crate::access::{CallPermit, StreamPermit};
 use crate::commands::Commands;
 use crate::connection_end::ConnectionEnd;
 use crate::group::ServedGroup;
+use crate::quota;
 use crate::refusal;
 use crate::session::{Entrance, Opened, Over, Registered, in_touch, reach, room_for_a_stream, time_to_live};
 
@@ -42,7 +43,7 @@ impl ConsumerService {
         &self,
         request: RegisterRequest,
         connection: ConnectionEnd,
-        permit: &CallPermit,
+        permit: StreamPermit,
     ) -> Result<Commands, Status> {
         let entropy = self.instance.entropy();
         let registration = CheckedRegister::check(request, || entropy.id())?;
@@ -53,9 +54,9 @@ impl ConsumerService {
             Opening::Resume(_) => self.instance.group(&registration.group).await?,
         };
         in_touch(&self.instance, &group)?;
-        match self.admit(&group, &registration, permit).await? {
+        match self.admit(&group, &registration, permit.call()).await? {
             Ok(opened) => {
-                let session = self.attach(group, registration, opened).await?;
+                let session = self.attach(group, registration, opened, permit).await?;
                 Ok(self.start_stream(session, connection))
             }
             Err(over) => Ok(fenced_stream(group.cluster_id(), over.revision, &over.reason)),
@@ -93,6 +94,7 @@ impl ConsumerService {
         let ttl = time_to_live(group, registration.timeout);
         let consumer = Consumer { caller, ..self.registration_record(registration, ttl) };
         refuse_lacking(group, name, &consumer)?;
+        quota::check_registration(self.instance.options().quotas, group, (name, &consumer))?;
         let opened = registered.open(consumer, takes_over).await?;
         tracing::info!(group = %group.name(), consumer = %name, %incarnation,
             took_over = takes_over.is_some(), "session opened");
@@ -125,6 +127,7 @@ impl ConsumerService {
         group: ServedGroup,
         registration: CheckedRegister,
         opened: Opened,
+        permit: StreamPermit,
     ) -> Result<ConsumerSession, Status> {
         reach(&self.instance, &group, &opened, &registration.seen).await?;
         let is_resumed = registration.opening != Opening::New;
@@ -139,6 +142,7 @@ impl ConsumerService {
             says_taken: registration.capabilities.contains(&Capability::Taken),
             outage_grace: registration.outage_grace,
             process: registration.process,
+            permit,
         })
     }
 }

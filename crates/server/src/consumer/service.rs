@@ -41,13 +41,14 @@ impl ConsumerService {
         let name = MemberName::new(&caller.consumer_name).map_err(|e| refusal::name(&e))?;
         let group = self.instance.group(&group_name(&caller.group)?).await?;
         self.instance.catch_up(&group).await?;
-        check_holder::<Consumer>(&group, &name, permit)?;
         let incarnation = if caller.incarnation.is_empty() {
             session_of(&group, &name)?
         } else {
             Incarnation::new(&caller.incarnation).map_err(|e| refusal::name(&e))?
         };
-        Ok((group, Member { name, incarnation }))
+        let member = Member { name, incarnation };
+        check_holder::<Consumer>(&group, &member, permit)?;
+        Ok((group, member))
     }
 }
 

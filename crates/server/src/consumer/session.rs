@@ -10,6 +10,7 @@ use kafka_assigner_types::id::Member;
 use kafka_assigner_types::kv::Lease;
 use tokio::time::Instant;
 
+use crate::access::StreamPermit;
 use crate::connection_end::ConnectionEnd;
 use crate::convert::session_info;
 use crate::group::ServedGroup;
@@ -30,6 +31,8 @@ pub(super) struct ConsumerSession {
     pub(super) outage_grace: Duration,
     /// The process that its client is a part of, in the client's words; empty where it names none.
     pub(super) process: String,
+    /// The permission of its caller for the stream.
+    pub(super) permit: StreamPermit,
 }
 
 impl ConsumerSession {

@@ -87,12 +87,17 @@ impl ConsumerStream {
         let instance = self.service.instance.clone();
         let renewals = Renewals::new(Arc::clone(instance.store()), self.session.clone());
         let stopping = instance.stopping().clone();
-        let gone = self.reader.gone();
+        let (gone, permit) = (self.reader.gone(), self.session.permit.clone());
         let is_client_gone = tokio::select! {
             biased;
             () = stopping.cancelled() => false,
             // The client is gone. Its session is not: it may come back to it, here or elsewhere.
             () = gone => true,
+            // An instance that has other rules may take it; the session is not over.
+            refusal = permit.denied() => {
+                self.reader.refuse(refusal);
+                false
+            }
             reason = renewals.run() => {
                 self.end(&reason);
                 false

@@ -5,8 +5,8 @@ use kafka_assigner_proto::v1;
 use kafka_assigner_proto::v1::admin_server::Admin;
 use tonic::{Request, Response, Status};
 
-use super::audit::audited;
-use crate::access::{Access, Allowed};
+use super::audit::{AuditLine, panicked};
+use crate::access::{Access, Allowed, StreamKind};
 use crate::admin::{AdminService, Events};
 
 /// The gRPC face of the service for operators.
@@ -49,6 +49,7 @@ macro_rules! calls {
                 request: Request<v1::WatchRequest>,
             ) -> Result<Response<Allowed<Events>>, Status> {
                 let permit = self.access.admit(&request)?.permit(Right::Read, &request.get_ref().group)?;
+                let permit = permit.stream(StreamKind::Watch)?;
                 let events = self.service.watch(request.into_inner()).await?;
                 Ok(Response::new(Allowed::new(events, permit)))
             }
@@ -66,10 +67,14 @@ macro_rules! calls {
                 request: Request<v1::$change_request>,
             ) -> Result<Response<v1::$change_response>, Status> {
                 let visitor = self.access.admit(&request)?;
-                let permit = visitor.permit(Right::Operate, &request.get_ref().group)?;
-                let (by, asked) = ((permit.visitor().in_words(), stringify!($change)), request.into_inner());
-                let carry_out = self.service.$change(asked.clone());
-                audited(&self.service, by, &asked, carry_out).await.map(Response::new)
+                let (service, asked) = (self.service.clone(), request.into_inner());
+                let line = AuditLine::new(visitor.in_words(), stringify!($change), asked.clone());
+                // A task of its own: a caller that goes away can't keep the line from being written.
+                let change = tokio::spawn(async move {
+                    let permit = visitor.permit(Right::Operate, &asked.group);
+                    line.audit(&service, async { permit?; service.$change(asked).await }).await
+                });
+                change.await.unwrap_or_else(|_| Err(panicked())).map(Response::new)
             })+
         }
     };

@@ -2,14 +2,14 @@
 
 use kafka_assigner_core::record::encode;
 use kafka_assigner_core::state::{Entry, GroupState};
-use kafka_assigner_proto::v1;
+use kafka_assigner_proto::{Reason, status, v1};
 use kafka_assigner_types::name::TopicName;
 use tonic::Status;
 
 use crate::admin::AdminService;
 
 /// The target of these lines, for filters of logs.
-const TARGET: &str = "kafka_assigner::audit";
+pub const AUDIT_TARGET: &str = "kafka_assigner::audit";
 
 /// The most characters of a request, and of a record, in one line.
 const MOST_TEXT: usize = 2_000;
@@ -97,23 +97,50 @@ fn cut(text: &str) -> String {
     text.chars().take(MOST_TEXT).collect()
 }
 
-/// Carries out a change, and writes its line: refused ones too, since somebody tried.
-pub(super) async fn audited<C: Change, T>(
-    service: &AdminService,
-    (actor, call): (&str, &'static str),
-    change: &C,
-    carry_out: impl Future<Output = Result<T, Status>>,
-) -> Result<T, Status> {
-    let before = service.shown(change.group(), |state| change.subject(state)).await;
-    let answered = carry_out.await;
-    let after = service.shown(change.group(), |state| change.subject(state)).await;
-    let (group, asked) = (change.group(), cut(&format!("{change:?}")));
-    match &answered {
-        Ok(_) => tracing::info!(target: TARGET, actor, call, group, asked, before, after, "changed"),
-        Err(refused) => {
-            let (code, why) = (refused.code(), refused.message());
-            tracing::info!(target: TARGET, actor, call, group, asked, before, ?code, why, "not changed");
-        }
+/// The line of one change.
+pub(super) struct AuditLine<C> {
+    actor: String,
+    call: &'static str,
+    change: C,
+}
+
+impl<C: Change> AuditLine<C> {
+    /// The line of `change`, which `actor` asked for by `call`.
+    pub(super) fn new(actor: &str, call: &'static str, change: C) -> Self {
+        Self { actor: actor.to_owned(), call, change }
     }
-    answered
+
+    /// Carries the change out, and writes its line: of refused ones too, since somebody tried.
+    pub(super) async fn audit<T>(
+        self,
+        service: &AdminService,
+        carry_out: impl Future<Output = Result<T, Status>>,
+    ) -> Result<T, Status> {
+        let before = self.subject(service).await;
+        let answered = carry_out.await;
+        let after = self.subject(service).await;
+        let Self { actor, call, change } = self;
+        let asked = cut(&format!("{change:?}"));
+        match &answered {
+            Ok(_) => tracing::info!(target: AUDIT_TARGET, actor, call, asked, before, after, "changed"),
+            Err(refused) => {
+                let (code, why) = (refused.code(), refused.message());
+                tracing::info!(target: AUDIT_TARGET, actor, call, asked, before, ?code, why, "not changed");
+            }
+        }
+        answered
+    }
+
+    /// The subject as the view shows it: another change at the same moment may be in it.
+    async fn subject(&self, service: &AdminService) -> Option<String> {
+        service.shown(self.change.group(), |state| self.change.subject(state)).await
+    }
+}
+
+/// The answer to a change whose task panicked.
+pub(super) fn panicked() -> Status {
+    status(
+        Reason::Internal,
+        "the change panicked: nobody knows whether it was carried out; look, and ask again",
+    )
 }

@@ -13,7 +13,7 @@ use kafka_assigner_proto::v1::{
 use tonic::{Request, Response, Status};
 
 use super::acks;
-use crate::access::{Access, Allowed, CallPermit, Visitor};
+use crate::access::{Access, CallPermit, KnownCaller, StreamKind};
 use crate::commands::Commands;
 use crate::consumer::ConsumerService;
 use crate::refusal;
@@ -33,7 +33,7 @@ impl Consumers {
     }
 
     /// The permission to act as the consumer that the call of `visitor` names.
-    fn permit(visitor: Visitor, caller: Option<&Caller>) -> Result<CallPermit, Status> {
+    fn permit(visitor: KnownCaller, caller: Option<&Caller>) -> Result<CallPermit, Status> {
         let caller = caller.ok_or_else(|| refusal::field("caller is missing: it names the session"))?;
         visitor.permit_as(Right::Consume, &caller.group, &caller.consumer_name)
     }
@@ -41,7 +41,7 @@ impl Consumers {
     /// Records what one of the calls that carry acks says; `read` takes its items apart.
     async fn acknowledge<I>(
         &self,
-        visitor: Visitor,
+        visitor: KnownCaller,
         (caller, items): (Option<Caller>, &[I]),
         read: impl Fn(&I) -> Result<MemberAck, Status>,
     ) -> Result<Vec<AckResult>, Status> {
@@ -53,18 +53,15 @@ impl Consumers {
 
 #[tonic::async_trait]
 impl KafkaAssigner for Consumers {
-    type RegisterStream = Allowed<Commands>;
+    type RegisterStream = Commands;
 
-    async fn register(
-        &self,
-        request: Request<RegisterRequest>,
-    ) -> Result<Response<Allowed<Commands>>, Status> {
+    async fn register(&self, request: Request<RegisterRequest>) -> Result<Response<Commands>, Status> {
         let RegisterRequest { group, consumer_name, .. } = request.get_ref();
         let permit = self.access.admit(&request)?.permit_as(Right::Consume, group, consumer_name)?;
         // There is none where the call came over no connection of ours.
         let connection = request.extensions().get().cloned().unwrap_or_default();
-        let commands = self.service.register(request.into_inner(), connection, &permit).await?;
-        Ok(Response::new(Allowed::new(commands, permit)))
+        let permit = permit.stream(StreamKind::Member)?;
+        self.service.register(request.into_inner(), connection, permit).await.map(Response::new)
     }
 
     async fn heartbeat(

@@ -9,7 +9,7 @@ use kafka_assigner_proto::v1::{
 use tonic::{Request, Response, Status};
 
 use super::acks;
-use crate::access::{Access, Allowed, CallPermit};
+use crate::access::{Access, CallPermit, StreamKind};
 use crate::refusal;
 use crate::router::{RouterService, Routes};
 
@@ -36,13 +36,13 @@ impl Routers {
 
 #[tonic::async_trait]
 impl Routing for Routers {
-    type AttachStream = Allowed<Routes>;
+    type AttachStream = Routes;
 
-    async fn attach(&self, request: Request<AttachRequest>) -> Result<Response<Allowed<Routes>>, Status> {
+    async fn attach(&self, request: Request<AttachRequest>) -> Result<Response<Routes>, Status> {
         let AttachRequest { group, router_name, .. } = request.get_ref();
         let permit = self.access.admit(&request)?.permit_as(Right::Route, group, router_name)?;
-        let routes = self.service.attach(request.into_inner(), &permit).await?;
-        Ok(Response::new(Allowed::new(routes, permit)))
+        let permit = permit.stream(StreamKind::Member)?;
+        self.service.attach(request.into_inner(), permit).await.map(Response::new)
     }
 
     async fn ack(&self, request: Request<RouteAckRequest>) -> Result<Response<RouteAckResponse>, Status> {

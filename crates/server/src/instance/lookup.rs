@@ -16,6 +16,7 @@ use super::Instance;
 use super::served_history::ServedHistory;
 use crate::directory::{self, EarlierClaims};
 use crate::group::ServedGroup;
+use crate::quota;
 use crate::refusal;
 
 impl Instance {
@@ -84,6 +85,8 @@ impl Instance {
     pub async fn group_or_create(&self, name: &GroupName) -> Result<ServedGroup, Status> {
         match self.group(name).await {
             Err(refused) if refused.code() == tonic::Code::NotFound && self.0.options.auto_create => {
+                let groups = self.directory().read(|directory, _| directory.groups().len());
+                quota::check_groups(self.0.options.quotas, name, groups)?;
                 let create = self.creation(name, &self.0.options.group_defaults).await?;
                 let outcome = self.0.store.txn(create).await.map_err(|e| refusal::store(&e))?;
                 if outcome.succeeded {

@@ -13,8 +13,9 @@ use tonic::Status;
 use super::request::Attachment;
 use super::service::RouterService;
 use super::stream::{RouterSession, Routes, fenced_stream};
-use crate::access::CallPermit;
+use crate::access::{CallPermit, StreamPermit};
 use crate::group::ServedGroup;
+use crate::quota;
 use crate::refusal;
 use crate::session::{Entrance, Opened, Over, Registered, in_touch, reach, room_for_a_stream};
 
@@ -55,13 +56,13 @@ impl RouterService {
     ///
     /// # Errors
     /// See the definition of the call.
-    pub async fn attach(&self, request: AttachRequest, permit: &CallPermit) -> Result<Routes, Status> {
+    pub async fn attach(&self, request: AttachRequest, permit: StreamPermit) -> Result<Routes, Status> {
         let attachment = Attachment::check(request)?;
         room_for_a_stream(&self.instance)?;
         let group = self.instance.group(&attachment.group).await?;
         in_touch(&self.instance, &group)?;
-        match self.admit(&group, &attachment, permit).await? {
-            Ok(opened) => self.start(group, attachment, &opened).await,
+        match self.admit(&group, &attachment, permit.call()).await? {
+            Ok(opened) => self.start(group, attachment, &opened, permit).await,
             Err(over) => Ok(fenced_stream(group.cluster_id(), over.revision, &over.reason)),
         }
     }
@@ -81,6 +82,8 @@ impl RouterService {
                 let caller = permit.caller().unwrap_or_default().to_owned();
                 let record = self.record(attachment, session(group, attachment.timeout)?);
                 let record = Router { caller, ..record };
+                let quotas = self.instance.options().quotas;
+                quota::check_registration(quotas, group, (&attachment.router.name, &record))?;
                 let opened = registered.open(record, takes_over).await?;
                 tracing::info!(group = %group.name(), router = %attachment.router,
                     took_over = takes_over.is_some(), "router's session opened");
@@ -105,9 +108,10 @@ impl RouterService {
         group: ServedGroup,
         attachment: Attachment,
         opened: &Opened,
+        permit: StreamPermit,
     ) -> Result<Routes, Status> {
         reach(&self.instance, &group, opened, &attachment.seen).await?;
         self.instance.metrics().route_stream(group.name(), attachment.opening != Opening::New);
-        Ok(self.start_stream(RouterSession { group, router: attachment.router, lease: opened.lease }))
+        Ok(self.start_stream(RouterSession { group, router: attachment.router, lease: opened.lease, permit }))
     }
 }

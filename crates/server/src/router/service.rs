@@ -67,8 +67,9 @@ impl RouterService {
         let group = self.instance.group(&group_name(&caller.group)?).await?;
         let name = MemberName::new(&caller.router_name).map_err(|e| refusal::name(&e))?;
         let incarnation = Incarnation::new(&caller.incarnation).map_err(|e| refusal::name(&e))?;
-        check_holder::<Router>(&group, &name, permit)?;
-        Ok((group, Member { name, incarnation }))
+        let router = Member { name, incarnation };
+        check_holder::<Router>(&group, &router, permit)?;
+        Ok((group, router))
     }
 
     /// [`named`](Self::named), with a view that is as new as the store was when the call came in: a word must not be
@@ -80,6 +81,7 @@ impl RouterService {
     ) -> Result<(ServedGroup, Member), Status> {
         let (group, router) = self.named(caller, permit).await?;
         self.instance.catch_up(&group).await?;
+        check_holder::<Router>(&group, &router, permit)?;
         Ok((group, router))
     }
 }

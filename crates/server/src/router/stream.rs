@@ -13,6 +13,7 @@ use kafka_assigner_types::kv::{Lease, Revision};
 
 use super::sent_routes::SentRoutes;
 use super::service::RouterService;
+use crate::access::StreamPermit;
 use crate::bare_revision::BareRevision;
 use crate::commands::{CommandRefusal, CommandSender, Commands};
 use crate::convert::{fenced, go_away, out_of_touch, session_info};
@@ -31,6 +32,8 @@ pub(super) struct RouterSession {
     pub(super) group: ServedGroup,
     pub(super) router: Member,
     pub(super) lease: Lease,
+    /// The permission of its caller for the stream.
+    pub(super) permit: StreamPermit,
 }
 
 /// A stream that only says that the session is over, which was seen at `revision`.
@@ -77,13 +80,15 @@ impl RouterService {
 impl RouterStream {
     async fn run(mut self) {
         let stopping = self.service.instance.stopping().clone();
-        let gone = self.reader.gone();
+        let (gone, permit) = (self.reader.gone(), self.session.permit.clone());
         tokio::select! {
             biased;
             // The instance cuts what is left.
             () = stopping.cancelled() => {}
             // Nobody reads any more.
             () = gone => {}
+            // An instance that has other rules may take it; the session is not over.
+            refusal = permit.denied() => self.reader.refuse(refusal),
             unsent = self.tell() => if let Err(CommandRefusal::TooSlow) = unsent { self.give_up() },
         }
         tracing::debug!(router = %self.session.router, "stream over");

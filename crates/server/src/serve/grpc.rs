@@ -98,12 +98,14 @@ fn server(tls: Option<&Tls>, access: &Access) -> Result<Server, Error> {
     }
 }
 
-/// With an access file a caller may show a token in the place of a certificate; one of the two it needs for every call.
+/// With tokens in the access file a caller may show one in the place of a certificate; one of the two it needs for every call.
 fn tls_config(tls: &Tls, access: &Access) -> ServerTlsConfig {
     let config =
         ServerTlsConfig::new().identity(Identity::from_pem(&tls.certificate, &tls.key)).timeout(HANDSHAKE);
     match &tls.client_ca {
-        Some(ca) => config.client_ca_root(Certificate::from_pem(ca)).client_auth_optional(access.has_rules()),
+        Some(ca) => {
+            config.client_ca_root(Certificate::from_pem(ca)).client_auth_optional(access.takes_tokens())
+        }
         None => config,
     }
 }

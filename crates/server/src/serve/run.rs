@@ -83,7 +83,7 @@ async fn access(
     file: Option<&Path>,
 ) -> Result<(Access, impl Future<Output = Infallible> + use<>), Error> {
     let Some(path) = file else { return Ok((Access::open(instance), Either::Left(pending()))) };
-    let (access, changes) = Access::by_file(path.to_owned(), instance.metrics().clone()).await?;
+    let (access, changes) = Access::by_file(path.to_owned(), instance).await?;
     Ok((access, Either::Right(changes)))
 }
 

@@ -7,18 +7,20 @@ use kafka_assigner_proto::v1::admin_client::AdminClient;
 use kafka_assigner_proto::v1::kafka_assigner_client::KafkaAssignerClient;
 use kafka_assigner_proto::v1::routing_client::RoutingClient;
 use kafka_assigner_proto::v1::{
-    AttachRequest, Caller, DeregisterRequest, DescribeGroupRequest, HeartbeatRequest, ListGroupsRequest,
-    PartitionAck, PartitionReadyRequest, RegisterRequest, SetGroupConfigRequest, WatchRequest,
+    AttachRequest, Caller, DeregisterRequest, DescribeGroupRequest, DetachRequest, HeartbeatRequest,
+    ListConsumersRequest, ListGroupsRequest, PartitionAck, PartitionReadyRequest, RegisterRequest,
+    RouterCaller, RouterHeartbeatRequest, SetGroupConfigRequest, WatchRequest,
 };
 use kafka_assigner_proto::{BearerToken, Reason, ReasonExt as _, TokenOrigin};
 use kafka_assigner_server::serve::{Error, ServeOptions};
 use tempfile::TempDir;
+use tokio::time::timeout;
 use tonic::service::interceptor::InterceptedService;
 use tonic::transport::{Channel, Identity};
-use tonic::{Response, Status};
+use tonic::{Response, Status, Streaming};
 
 use crate::http::get;
-use crate::served::{Served, until};
+use crate::served::{PATIENCE, Served, until};
 use crate::tls::{Authority, trusting};
 
 const RULES: &str = r#"
@@ -173,8 +175,10 @@ async fn nobody_acts_in_a_session_that_another_caller_opened() {
         incarnation: "worker-1-1".to_owned(),
     };
     let takeover = RegisterRequest { incarnation: "another".to_owned(), ..worker("worker-1") };
-    let why = refused(other.register(takeover.clone()).await, Reason::NotAllowed);
+    let why = refused(other.register(takeover.clone()).await, Reason::HeldByAnother);
     assert!(why.contains("worker-1") && why.contains("another caller opened it"), "{why}");
+    let resume = RegisterRequest { resume_lease: 1, ..worker("worker-1") };
+    refused(other.register(resume).await, Reason::HeldByAnother);
     let heartbeat = HeartbeatRequest {
         group: "g".to_owned(),
         consumer_name: "worker-1".to_owned(),
@@ -182,14 +186,14 @@ async fn nobody_acts_in_a_session_that_another_caller_opened() {
         lease: 1,
         ..HeartbeatRequest::default()
     };
-    refused(other.heartbeat(heartbeat).await, Reason::NotAllowed);
+    refused(other.heartbeat(heartbeat).await, Reason::HeldByAnother);
     let ready = PartitionReadyRequest {
         caller: Some(caller.clone()),
         partitions: vec![PartitionAck { topic: "t".to_owned(), ..PartitionAck::default() }],
     };
-    refused(other.partition_ready(ready).await, Reason::NotAllowed);
+    refused(other.partition_ready(ready).await, Reason::HeldByAnother);
     let leave = DeregisterRequest { caller: Some(caller.clone()), ..DeregisterRequest::default() };
-    refused(other.deregister(leave).await, Reason::NotAllowed);
+    refused(other.deregister(leave).await, Reason::HeldByAnother);
     owner.register(takeover).await.unwrap();
 }
 
@@ -207,29 +211,79 @@ async fn a_router_needs_the_right_of_routers_and_keeps_its_session_to_itself() {
     let mut owner = RoutingClient::new(guarded.calls("payments").await);
     owner.attach(attach("1")).await.unwrap();
     let mut other = RoutingClient::new(guarded.calls("billing").await);
-    refused(other.attach(attach("2")).await, Reason::NotAllowed);
+    refused(other.attach(attach("2")).await, Reason::HeldByAnother);
+    let caller = RouterCaller {
+        group: "g".to_owned(),
+        router_name: "worker-r".to_owned(),
+        incarnation: "1".to_owned(),
+    };
+    let heartbeat = RouterHeartbeatRequest {
+        caller: Some(caller.clone()),
+        lease: 1,
+        ..RouterHeartbeatRequest::default()
+    };
+    refused(other.heartbeat(heartbeat).await, Reason::HeldByAnother);
+    let leave = DetachRequest { caller: Some(caller) };
+    refused(other.detach(leave).await, Reason::HeldByAnother);
+}
+
+/// The refusal that ends a stream.
+async fn end_of<T>(mut stream: Streaming<T>) -> Status {
+    let ending = async {
+        loop {
+            match stream.message().await {
+                Ok(Some(_)) => {}
+                Ok(None) => panic!("the stream ends without a word"),
+                Err(refusal) => break refusal,
+            }
+        }
+    };
+    timeout(PATIENCE, ending).await.expect("the stream ends")
 }
 
 #[tokio::test]
-async fn a_change_of_the_file_counts_at_once_and_ends_the_streams_that_it_forbids() {
+async fn a_change_of_the_file_counts_soon_and_ends_the_streams_that_it_forbids() {
     let guarded = Guarded::with_group().await;
     let mut consumer = KafkaAssignerClient::new(guarded.calls("payments").await);
-    let mut commands = consumer.register(worker("worker-1")).await.unwrap().into_inner();
+    let commands = consumer.register(worker("worker-1")).await.unwrap().into_inner();
     let mut admin = AdminClient::new(guarded.calls("payments").await);
-    let mut events = admin.watch(WatchRequest { group: "g".to_owned() }).await.unwrap().into_inner();
-    std::fs::write(
-        &guarded.file,
-        file(&RULES.replace("\"payments\", ", "").replace("\"payments\"", "\"x\"")),
-    )
-    .unwrap();
-    let ended = loop {
-        if let Err(refusal) = commands.message().await {
-            break refusal;
-        }
-    };
-    assert_eq!(ended.reason(), Some(Reason::NotAllowed), "{ended}");
-    while events.message().await.is_ok_and(|event| event.is_some()) {}
+    let events = admin.watch(WatchRequest { group: "g".to_owned() }).await.unwrap().into_inner();
+    let without = RULES.replace("\"payments\", ", "").replace("\"payments\"", "\"x\"");
+    std::fs::write(&guarded.file, file(&without)).unwrap();
+    assert_eq!(end_of(commands).await.reason(), Some(Reason::NotAllowed));
+    assert_eq!(end_of(events).await.reason(), Some(Reason::NotAllowed));
     refused(consumer.register(worker("worker-1")).await, Reason::NotAllowed);
+    let suspected = "kafka_assigner_suspicions_withheld_total";
+    assert!(!guarded.metric(suspected).await, "whoever is refused is not taken for dead");
+}
+
+#[tokio::test]
+async fn a_token_that_was_taken_out_ends_what_it_opened() {
+    let guarded = Guarded::with_group().await;
+    let mut admin = AdminClient::new(guarded.calls("payments").await);
+    let events = admin.watch(WatchRequest { group: "g".to_owned() }).await.unwrap().into_inner();
+    let replaced = file(RULES).replace(&token("payments").sha256(), &token("payments-new").sha256());
+    std::fs::write(&guarded.file, replaced).unwrap();
+    assert_eq!(end_of(events).await.reason(), Some(Reason::CallerUnknown));
+    let again =
+        AdminClient::new(guarded.calls("payments-new").await).list_groups(ListGroupsRequest::default()).await;
+    assert_eq!(again.unwrap().into_inner().groups.len(), 1);
+}
+
+#[tokio::test]
+async fn a_session_that_the_service_renews_is_renewed_no_longer_once_it_is_forbidden() {
+    let guarded = Guarded::with_group().await;
+    let mut consumer = KafkaAssignerClient::new(guarded.calls("billing").await);
+    let request = RegisterRequest { session_timeout_ms: 2_000, ..worker("worker-1") };
+    let _unread = consumer.register(request).await.unwrap();
+    let mut operator = AdminClient::new(guarded.calls("operator").await);
+    let mut consumers = async || {
+        let request = ListConsumersRequest { group: "g".to_owned(), ..ListConsumersRequest::default() };
+        operator.list_consumers(request).await.unwrap().into_inner().consumers.len()
+    };
+    assert_eq!(consumers().await, 1);
+    std::fs::write(&guarded.file, file(&RULES.replace(", \"billing\"", ""))).unwrap();
+    until("the session has run out", consumers, |count| *count == 0).await;
 }
 
 #[tokio::test]
@@ -257,16 +311,21 @@ async fn a_certificate_names_its_caller_and_a_token_stands_in_for_one() {
     let authority = Authority::new();
     let tls = authority.tls(Some(authority.pem()));
     let guarded = Guarded::start(RULES, ServeOptions { tls: Some(tls), ..ServeOptions::default() }).await;
-    let look =
-        |channel: Calls| async { AdminClient::new(channel).list_groups(ListGroupsRequest::default()).await };
+    let change = |channel: Calls| async {
+        let request = SetGroupConfigRequest { group: "g".to_owned(), ..SetGroupConfigRequest::default() };
+        AdminClient::new(channel).set_group_config(request).await
+    };
     let signed = authority.sign("operator");
     let identity = Identity::from_pem(signed.certificate, signed.key);
     let shown = guarded.served.secure_channel(trusting(&authority).identity(identity)).await;
-    look(InterceptedService::new(shown, BearerToken::default())).await.unwrap();
+    change(InterceptedService::new(shown, BearerToken::default())).await.unwrap();
     let bare = guarded.served.secure_channel(trusting(&authority)).await;
-    refused(look(InterceptedService::new(bare.clone(), BearerToken::default())).await, Reason::CallerUnknown);
+    refused(
+        change(InterceptedService::new(bare.clone(), BearerToken::default())).await,
+        Reason::CallerUnknown,
+    );
     let origin = TokenOrigin::Given(token("operator").reveal().to_owned());
-    look(InterceptedService::new(bare, BearerToken::from_origin(origin))).await.unwrap();
+    change(InterceptedService::new(bare, BearerToken::from_origin(origin))).await.unwrap();
 }
 
 #[tokio::test]
@@ -281,6 +340,28 @@ async fn without_a_file_a_certificate_still_keeps_a_session_from_others() {
     };
     client("payments").await.register(worker("worker-1")).await.unwrap();
     let takeover = RegisterRequest { incarnation: "another".to_owned(), ..worker("worker-1") };
-    refused(client("billing").await.register(takeover.clone()).await, Reason::NotAllowed);
+    refused(client("billing").await.register(takeover.clone()).await, Reason::HeldByAnother);
     client("payments").await.register(takeover).await.unwrap();
+}
+
+const LIMITS: &str = "[[limit]]\ncallers = [\"payments\"]\ncalls_per_second = 1\n\
+                      [[limit]]\ncallers = [\"billing\"]\nstreams = 1\n";
+
+#[tokio::test]
+async fn a_caller_beyond_its_limits_is_refused_and_others_are_not() {
+    let guarded = Guarded::with_group().await;
+    let mut often = AdminClient::new(guarded.calls("payments").await);
+    let mut consumer = KafkaAssignerClient::new(guarded.calls("billing").await);
+    std::fs::write(&guarded.file, file(&(RULES.to_owned() + LIMITS))).unwrap();
+    let mut ask = async || often.list_groups(ListGroupsRequest::default()).await;
+    let refusal = until("the limit is met", &mut ask, Result::is_err).await.unwrap_err();
+    assert_eq!(refusal.reason(), Some(Reason::LimitReached), "{refusal}");
+    assert!(refusal.message().contains("calls_per_second = 1"), "{refusal}");
+    assert!(refusal.retry_after().is_some_and(|wait| wait <= PATIENCE), "{refusal:?}");
+    let held = consumer.register(worker("worker-1")).await.unwrap();
+    let why = refused(consumer.register(worker("worker-2")).await, Reason::LimitReached);
+    assert!(why.contains("billing") && why.contains("streams = 1"), "{why}");
+    drop(held);
+    let again = async || consumer.register(worker("worker-2")).await;
+    until("the place is free again", again, Result::is_ok).await.unwrap();
 }

@@ -19,6 +19,7 @@ mod member;
 mod minimal;
 mod modes;
 mod outside;
+mod quotas;
 mod restored;
 mod rolling;
 mod routed;

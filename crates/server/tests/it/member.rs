@@ -13,7 +13,7 @@ use kafka_assigner_proto::v1::{
     RegisterRequest, ReleasePartition, Renewal, Seen, StoppedPartition, StreamState, WarmFailedRequest,
     WarmFailure, WarmPartition, WarmProgress,
 };
-use kafka_assigner_server::{Allowed, Commands};
+use kafka_assigner_server::Commands;
 use tokio::time::timeout;
 use tonic::{Request, Status};
 
@@ -52,7 +52,7 @@ pub(crate) struct Member {
     /// The stream as its heartbeats tell it.
     pub(crate) stream: Option<StreamState>,
     /// `None` once it has closed its stream.
-    commands: Option<Allowed<Commands>>,
+    commands: Option<Commands>,
 }
 
 /// What a client that can do everything is able to do.

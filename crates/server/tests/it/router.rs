@@ -10,7 +10,7 @@ use kafka_assigner_proto::v1::{
     RouteAckRequest, RouteState, RouterCaller, RouterHeartbeatRequest, Seen, StreamState,
 };
 use kafka_assigner_server::grpc::Routers;
-use kafka_assigner_server::{Access, Allowed, RouterService, Routes};
+use kafka_assigner_server::{Access, RouterService, Routes};
 use tokio::time::timeout;
 use tonic::{Request, Status};
 
@@ -38,7 +38,7 @@ pub(crate) struct Router {
     pub(crate) known: Known,
     /// The stream as its heartbeats tell it.
     pub(crate) stream: Option<StreamState>,
-    routes: Allowed<Routes>,
+    routes: Routes,
 }
 
 impl Router {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use futures::{Stream as Items, StreamExt as _};
 use kafka_assigner_proto::v1::{AssignmentCommand, RouteCommand, assignment_command, route_command};
-use kafka_assigner_server::{Allowed, Commands};
+use kafka_assigner_server::Commands;
 use kafka_assigner_types::id::Member;
 use kafka_assigner_types::kv::Revision;
 use tokio::sync::mpsc;
@@ -63,7 +63,7 @@ pub(super) struct Relay<C> {
     network: Arc<Network>,
     number: u64,
     member: Arc<str>,
-    from: Allowed<Commands<C>>,
+    from: Commands<C>,
     to: mpsc::Sender<Item<C>>,
     down: CancellationToken,
     cut: CancellationToken,
@@ -76,7 +76,7 @@ impl<C: Command> Relay<C> {
         (endpoint, server): (&str, &Server),
         member: Member,
         seen: Revision,
-        from: Allowed<Commands<C>>,
+        from: Commands<C>,
     ) -> Received<C> {
         let (to, received) = mpsc::channel(BUFFER);
         let (name, cut) = (Arc::<str>::from(member.name.as_str()), CancellationToken::new());
