@@ -1,5 +1,7 @@
 //! The choice of the instance to call.
 
+use std::collections::BTreeSet;
+
 use crate::backoff::Dice;
 
 /// The known instances, one of them pinned until it fails.
@@ -9,6 +11,8 @@ pub(crate) struct Endpoints {
     /// Configured ones first, then what instances told.
     known: Vec<String>,
     pinned: usize,
+    /// Those that failed since one served: none is asked again before all were.
+    failed: BTreeSet<String>,
 }
 
 /// More than any sensible number of instances; a longer list from the wire is cut.
@@ -18,7 +22,7 @@ impl Endpoints {
     /// `configured` must not be empty; `start` picks the first one pinned, so that a fleet spreads.
     pub(crate) fn new(configured: Vec<String>, start: usize) -> Self {
         let pinned = start % configured.len().max(1);
-        Self { known: configured.clone(), configured, pinned }
+        Self { known: configured.clone(), configured, pinned, failed: BTreeSet::new() }
     }
 
     pub(crate) fn current(&self) -> &str {
@@ -30,19 +34,39 @@ impl Endpoints {
         self.known.iter()
     }
 
-    /// Pins another one than `endpoint`, if there is one.
+    /// Pins another one than `endpoint`, which failed, if there is one.
     pub(crate) fn leave(&mut self, endpoint: &str, dice: &mut Dice) {
+        if self.known.iter().any(|known| known == endpoint) {
+            self.failed.insert(endpoint.to_owned());
+        }
         if self.current() == endpoint {
             self.change(dice);
         }
     }
 
-    /// Pins any other one. At random, or all clients of an instance that stops would go to the same one.
+    /// Pins another one: of those that have not failed since one served, and where all have, any. At random, or all clients of
+    /// an instance that stops would go to the same one.
     pub(crate) fn change(&mut self, dice: &mut Dice) {
-        let others = self.known.len().saturating_sub(1);
-        if others > 0 {
-            self.pinned = (self.pinned + 1 + dice.below(others)) % self.known.len();
+        if self.others().next().is_none() {
+            self.failed = BTreeSet::from([self.current().to_owned()]);
         }
+        let others: Vec<usize> = self.others().collect();
+        if !others.is_empty() {
+            self.pinned = others[dice.below(others.len())];
+        }
+    }
+
+    /// The places of those that have not failed, but for the one that is pinned.
+    fn others(&self) -> impl Iterator<Item = usize> {
+        let places = self.known.iter().enumerate();
+        places
+            .filter(|(place, known)| *place != self.pinned && !self.failed.contains(*known))
+            .map(|(place, _)| place)
+    }
+
+    /// One has served: whatever failed before may have come back.
+    pub(crate) fn served(&mut self) {
+        self.failed.clear();
     }
 
     pub(crate) fn pin(&mut self, endpoint: &str) {
@@ -59,6 +83,7 @@ impl Endpoints {
         let current = self.current().to_owned();
         let new = told.iter().take(MAX_LEARNED).filter(|e| !self.configured.contains(e));
         self.known = self.configured.iter().chain(new).cloned().collect();
+        self.failed.retain(|failed| self.known.contains(failed));
         if let Some(found) = self.known.iter().position(|e| *e == current) {
             self.pinned = found;
         } else {
@@ -89,6 +114,23 @@ mod tests {
             seen.insert((before, endpoints.current().to_owned()));
         }
         assert_eq!(seen.len(), 6, "from each to each: {seen:?}");
+    }
+
+    #[test]
+    fn none_that_failed_is_pinned_again_before_all_have() {
+        for seed in 0..50 {
+            let (mut endpoints, mut dice) = (endpoints(), Dice::new(seed));
+            endpoints.learn(&["c".into(), "d".into()], &mut dice);
+            let mut asked = BTreeSet::new();
+            for _ in 0..4 {
+                let current = endpoints.current().to_owned();
+                endpoints.leave(&current, &mut dice);
+                asked.insert(current);
+            }
+            assert_eq!(asked.len(), 4, "seed {seed}");
+            endpoints.served();
+            assert!(endpoints.failed.is_empty());
+        }
     }
 
     #[test]

@@ -302,6 +302,7 @@ impl<D: Dialect> Session<D> {
         stream.note(&news);
         let (sent, endpoint) = (stream.sent, stream.endpoint.clone());
         self.endpoints.pin(&endpoint);
+        self.endpoints.served();
         self.reconnect.reset();
         self.detachment.over();
         self.insistence.stream_began(now);

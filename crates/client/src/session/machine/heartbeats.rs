@@ -83,6 +83,7 @@ impl<D: Dialect> Session<D> {
     fn confirmed(&mut self, now: Moment, sent: Moment, response: &HeartbeatResponse) {
         let Some(live) = self.life.live_mut() else { return };
         live.claim.confirmed(sent);
+        self.endpoints.served();
         self.actions.push(SessionAction::Claim(Some(live.claim.term())));
         self.losses.reset();
         let interval = self.insistence.interval(now, claim::renewal_interval(self.heartbeats.ttl()));

@@ -1,5 +1,7 @@
 //! A client whose stream ended says that it lives.
 
+use std::collections::BTreeSet;
+
 use kafka_assigner_proto::v1::GoAway;
 
 use super::*;
@@ -39,6 +41,23 @@ fn a_client_whose_stream_ended_is_heard_at_once_elsewhere_and_each_second() {
     let sent = heartbeats(&mut rig, SECOND * 4);
     assert_eq!(sent.len(), 5, "no stream begins: {sent:?}");
     assert!(sent.windows(2).all(|two| two[1].0 - two[0].0 <= SECOND + Duration::from_millis(50)), "{sent:?}");
+}
+
+#[test]
+fn every_instance_is_asked_before_one_is_asked_again() {
+    for seed in 0..50 {
+        let endpoints = ["http://a:1", "http://b:1", "http://c:1"].map(str::to_owned).to_vec();
+        let outage_grace = Duration::from_secs(600);
+        let mut rig = Rig::of(Session::new(SessionOptions { endpoints, outage_grace, seed }));
+        rig.snapshot();
+        let mut asked = BTreeSet::new();
+        for _ in 0..3 {
+            rig.wait_for_heartbeat();
+            asked.insert(rig.heartbeat.as_ref().expect("due").endpoint.clone());
+            rig.answer(HeartbeatOutcome::StoreUnavailable, 0);
+        }
+        assert_eq!(asked.len(), 3, "seed {seed}: {asked:?}");
+    }
 }
 
 #[test]
