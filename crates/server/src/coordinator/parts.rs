@@ -1,8 +1,10 @@
 //! The parts of an instance that a coordinator works with.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use kafka_assigner_store::Store;
+use kafka_assigner_store::election::LeaderLease;
 use tokio_util::sync::CancellationToken;
 
 use crate::clock::Monotonic;
@@ -17,7 +19,12 @@ use crate::topics::TopicBoard;
 /// The parts of the instance that a coordinator works with.
 #[derive(Debug, Clone)]
 pub(crate) struct Coordinator {
+    /// The store, with the watch that the instance's views share.
     pub(crate) store: Arc<dyn Store>,
+    /// The lease of the instance's leader keys.
+    pub(crate) lease: LeaderLease,
+    /// The interval in which the leader key is read without an event.
+    pub(crate) reread_every: Duration,
     pub(crate) group: ServedGroup,
     pub(crate) options: Arc<Options>,
     pub(crate) clock: Monotonic,

@@ -227,7 +227,8 @@ impl Store for EtcdStore {
         Duration::from_secs(1)
     }
 
-    fn request_progress(&self) {
+    /// One request speaks of all watches.
+    fn request_progress(&self, _prefix: &[u8], _revision: Revision) {
         self.watches.ask_for_progress();
     }
 

@@ -216,8 +216,8 @@ impl<S: Store + Clone> Store for FaultyStore<S> {
         self.inner.lease_rounding()
     }
 
-    fn request_progress(&self) {
-        self.inner.request_progress();
+    fn request_progress(&self, prefix: &[u8], revision: Revision) {
+        self.inner.request_progress(prefix, revision);
     }
 
     fn limits(&self) -> Limits {

@@ -11,7 +11,8 @@ use crate::backoff::Backoff;
 pub struct Options {
     /// The prefix that is copied.
     pub prefix: Bytes,
-    /// The interval of the comparison with a fresh listing. Default 60 s.
+    /// The longest interval of the comparison with a fresh listing; each one is shortened by up to half, by the seed of
+    /// `backoff`. Default 60 s.
     pub check_every: Duration,
     /// The longest time for the watch to reach the revision of such a listing before it counts as
     /// stalled and is set up anew. Default 10 s: longer than a store's own recovery takes.

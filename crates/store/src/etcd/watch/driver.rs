@@ -11,7 +11,7 @@ use tonic::Streaming;
 
 use super::command::WatchCommand;
 use super::progress::StreamActivity;
-use super::registry::WatchRegistry;
+use super::registry::{WatchRegistry, is_progress};
 use crate::backoff::Backoff;
 use crate::etcd::connection::{EtcdConnection, MemberChannel};
 use crate::etcd::convert::{header_revision, key_range};
@@ -135,7 +135,7 @@ impl Driver {
         match command {
             WatchCommand::Open(subscription) => session.send(self.registry.place(subscription)),
             WatchCommand::AskForProgress => {
-                if session.pulse.may_ask(self.registry.awaits_progress()) {
+                if session.pulse.wants() {
                     self.ask_for_progress(session);
                 }
             }
@@ -156,8 +156,12 @@ impl Driver {
     ) -> Result<(), AttemptError> {
         session.pulse.heard();
         self.failures = 0;
+        let is_due = is_progress(&answer) && session.pulse.told();
         let request = self.registry.receive(answer)?;
         request.into_iter().for_each(|request| session.send(request));
+        if is_due {
+            self.ask_for_progress(session);
+        }
         Ok(())
     }
 

@@ -181,10 +181,6 @@ impl WatchRegistry {
         Some(request(RequestUnion::ProgressRequest(WatchProgressRequest {})))
     }
 
-    pub(super) const fn awaits_progress(&self) -> bool {
-        self.unanswered > 0
-    }
-
     /// The newest start of a confirmed watch: etcd keeps silent about progress until its store is there.
     pub(super) fn horizon(&self) -> Option<Revision> {
         self.placed.values().filter_map(|subscription| Some(subscription.created.as_ref()?.start)).max()
@@ -206,7 +202,7 @@ impl WatchRegistry {
         if response.canceled {
             return self.canceled(&response);
         }
-        if response.watch_id < 0 {
+        if is_progress(&response) {
             self.progress(header_revision(response.header));
             return Ok(None);
         }
@@ -278,6 +274,11 @@ impl WatchRegistry {
         self.parked.extend(self.placed.remove(&response.watch_id));
         Some(cancel(response.watch_id))
     }
+}
+
+/// Returns true if a response tells the progress of all watches.
+pub(super) const fn is_progress(response: &WatchResponse) -> bool {
+    !response.created && !response.canceled && response.watch_id < 0
 }
 
 /// The new changes in an answer. One answer always holds whole revisions: etcd splits them only for clients

@@ -1,0 +1,150 @@
+//! The lease on which all leader keys of an instance hang.
+
+use std::sync::Arc;
+
+use kafka_assigner_types::kv::{Lease, LeaseId, Record};
+use tokio::time::{Instant, sleep_until};
+
+use super::lease_keeper::LeaderLeaseKeeper;
+use super::options::LeaseOptions;
+use super::term::End;
+use crate::signal::Signal;
+use crate::traits::Store;
+
+/// The lease that every term of an instance shares, so that the store is asked for one renewal however many groups the instance
+/// leads. It is granted when it is first needed. Clones are handles of the same.
+#[derive(Debug, Clone)]
+pub struct LeaderLease(Arc<Signal<LeaseNeed>>);
+
+/// What candidates and the keeper of the lease tell each other.
+#[derive(Debug, Default)]
+struct LeaseNeed {
+    /// Those who wait for a lease.
+    waiting: usize,
+    held: Option<Arc<HeldLease>>,
+}
+
+/// One who waits for a lease; dropping it ends the wait.
+struct Waiting<'a>(&'a Signal<LeaseNeed>);
+
+impl<'a> Waiting<'a> {
+    fn begin(need: &'a Signal<LeaseNeed>) -> Self {
+        need.update(|need| need.waiting += 1);
+        Self(need)
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.0.update_if(|need| {
+            need.waiting -= 1;
+            false
+        });
+    }
+}
+
+impl LeaderLease {
+    /// The lease of an instance, and its keeper, which has to be [run](LeaderLeaseKeeper::run) for anybody to win an
+    /// election with it.
+    pub fn new(store: Arc<dyn Store>, options: LeaseOptions) -> (Self, LeaderLeaseKeeper) {
+        let lease = Self(Arc::default());
+        (lease.clone(), LeaderLeaseKeeper::new(store, options, lease))
+    }
+
+    /// Waits for a lease that has not ended. Cancel safe.
+    pub(super) async fn hold(&self) -> Arc<HeldLease> {
+        let _waiting = Waiting::begin(&self.0);
+        self.0.wait_for(|need| need.held.clone().filter(|held| !held.has_ended())).await
+    }
+
+    /// True if a record hangs on the lease that is held now, so that an earlier attempt of this instance left it.
+    pub(super) fn has(&self, record: &Record) -> bool {
+        self.0.read(|need| need.held.as_ref().is_some_and(|held| held.id() == record.lease))
+    }
+
+    /// Waits until somebody waits for a lease.
+    pub(super) async fn needed(&self) {
+        self.0.wait_for(|need| (need.waiting > 0).then_some(())).await;
+    }
+
+    /// Hands a new lease out; `None`: it has ended.
+    pub(super) fn set(&self, held: Option<Arc<HeldLease>>) {
+        self.0.update(|need| need.held = held);
+    }
+}
+
+/// One lease, from its grant to its end.
+#[derive(Debug)]
+pub(super) struct HeldLease {
+    lease: Lease,
+    clock: Signal<LeaseClock>,
+}
+
+#[derive(Debug)]
+struct LeaseClock {
+    valid_until: Instant,
+    end: Option<End>,
+}
+
+impl HeldLease {
+    /// A lease that was asked for at `asked`; the store's own time for it began later.
+    pub(super) fn new(lease: Lease, asked: Instant) -> Self {
+        Self { lease, clock: Signal::new(LeaseClock { valid_until: valid_until(lease, asked), end: None }) }
+    }
+
+    pub(super) const fn lease(&self) -> Lease {
+        self.lease
+    }
+
+    pub(super) const fn id(&self) -> LeaseId {
+        self.lease.id
+    }
+
+    /// Returns true if whoever relies on it may act.
+    pub(super) fn is_valid(&self) -> bool {
+        self.clock.read(|clock| clock.end.is_none() && Instant::now() < clock.valid_until)
+    }
+
+    /// True if its end is known: nothing has to be given back by itself any more.
+    pub(super) fn has_ended(&self) -> bool {
+        self.clock.read(|clock| clock.end.is_some())
+    }
+
+    /// Until when it may be relied on.
+    pub(super) fn valid_until(&self) -> Instant {
+        self.clock.read(|clock| clock.valid_until)
+    }
+
+    /// Notes that the renewal sent at `asked` was confirmed. Nobody has to wake up for it.
+    pub(super) fn confirm(&self, asked: Instant) {
+        self.clock.update_if(|clock| {
+            clock.valid_until = clock.valid_until.max(valid_until(self.lease, asked));
+            false
+        });
+    }
+
+    /// Ends it; only the first end counts.
+    pub(super) fn close(&self, end: End) {
+        self.clock.update_if(|clock| clock.end.is_none() && clock.end.replace(end).is_none());
+    }
+
+    /// Waits until it can't be relied on any more, and returns the reason. Cancel safe.
+    pub(super) async fn over(&self) -> End {
+        loop {
+            let until = self.valid_until();
+            tokio::select! {
+                biased;
+                end = self.clock.wait_for(|clock| clock.end) => return end,
+                // It may have been confirmed meanwhile.
+                () = sleep_until(until) => if !self.is_valid() {
+                    self.close(End::Unconfirmed);
+                },
+            }
+        }
+    }
+}
+
+/// Two thirds of the lease: the last third is the margin in which everything must have stopped.
+fn valid_until(lease: Lease, asked: Instant) -> Instant {
+    asked + lease.ttl * 2 / 3
+}
