@@ -2,9 +2,10 @@
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
+use std::future::pending;
 use std::time::Duration;
 
-use kafka_assigner_store::{EtcdStore, Store as _};
+use kafka_assigner_store::{Error, EtcdStore, Store as _};
 use kafka_assigner_types::kv::Revision;
 use tokio::time::{Instant, MissedTickBehavior, interval};
 
@@ -14,7 +15,7 @@ const KEPT: Duration = Duration::from_secs(3_600);
 /// The interval between two compactions. An hour then grows by at most a twelfth, for one small read and one small write.
 const EVERY: Duration = Duration::from_secs(300);
 
-/// Compacts until it is dropped. Every instance does so: compacting what is compacted already costs nothing, and
+/// Compacts until it is dropped, or as long as etcd lets its user do so. Every instance does so: compacting what is compacted already costs nothing, and
 /// no instance has to be the one. `key` is any key that may be read.
 ///
 /// Cancel safe.
@@ -24,21 +25,33 @@ pub(super) async fn run(store: &EtcdStore, key: &str) -> Infallible {
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         let now = ticks.tick().await;
-        look(store, key, &mut history, now).await;
+        match look(store, key, &mut history, now).await {
+            Ok(()) => {}
+            Err(error @ Error::Denied(_)) => {
+                tracing::warn!(
+                    %error,
+                    "etcd lets its user not compact: let somebody else do so, and set etcd_compaction to off"
+                );
+                return pending().await;
+            }
+            Err(error) => tracing::warn!(%error, "etcd's history can't be compacted"),
+        }
     }
 }
 
 /// A failed compaction is done again after the next interval.
-async fn look(store: &EtcdStore, key: &str, history: &mut History, now: Instant) {
+async fn look(store: &EtcdStore, key: &str, history: &mut History, now: Instant) -> Result<(), Error> {
     let revision = match store.get(key.as_bytes()).await {
         Ok((_, revision)) => revision,
-        Err(error) => return tracing::debug!(%error, "compaction put off"),
+        Err(error) => {
+            tracing::debug!(%error, "compaction put off");
+            return Ok(());
+        }
     };
-    let Some(oldest) = history.note(now, revision) else { return };
-    match store.compact(oldest).await {
-        Ok(()) => tracing::debug!(revision = oldest.0, "history compacted"),
-        Err(error) => tracing::warn!(%error, "etcd's history can't be compacted"),
-    }
+    let Some(oldest) = history.note(now, revision) else { return Ok(()) };
+    store.compact(oldest).await?;
+    tracing::debug!(revision = oldest.0, "history compacted");
+    Ok(())
 }
 
 /// The revisions with the times at which they were the newest.

@@ -108,13 +108,16 @@ impl Driver {
         }
     }
 
-    /// Refuses a member that is too old for good.
+    /// Refuses a member that is too old for good. Some versions tell theirs to root alone.
     async fn check_version(&self, link: &MemberChannel) -> Result<(), AttemptError> {
         let mut client = link.maintenance();
         let asking = client.status(link.request(StatusRequest {}));
         let asked = timeout(self.connection.attempt_timeout, asking).await;
-        let status = asked.map_err(|_| AttemptError::Lost(None))??.into_inner();
-        let checked = version::check(&status.version);
+        let asked = asked.map_err(|_| AttemptError::Lost(None))?.map_err(AttemptError::from);
+        let status =
+            self.connection.advice.unless_denied("the version of etcd, which may be too old", asked)?;
+        let Some(status) = status else { return Ok(()) };
+        let checked = version::check(&status.into_inner().version);
         checked
             .inspect_err(|error| tracing::error!(%error, "etcd is of no use"))
             .map_err(AttemptError::Refused)
