@@ -170,6 +170,9 @@ impl Driver {
 
     /// Tidies up, and makes sure that silence is peace.
     async fn tend(&mut self, session: &mut WatchConnection<'_>) -> Result<(), AttemptError> {
+        if session.pulse.is_mute(self.registry.unconfirmed_since(), self.connection.attempt_timeout) {
+            return Err(AttemptError::Lost(None));
+        }
         self.registry.tidy().into_iter().for_each(|request| session.send(request));
         if session.pulse.is_lost(2 * self.connection.request_timeout) {
             return self.check_silence(session).await;

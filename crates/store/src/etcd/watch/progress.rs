@@ -58,6 +58,12 @@ impl StreamActivity {
         self.heard.elapsed() >= SILENCE && self.asked_last.elapsed() >= SILENCE
     }
 
+    /// Returns true if nothing has come for `patience`, and a watch that was created at `asked` was not confirmed in that
+    /// time. etcd confirms a watch at once, whatever its revision.
+    pub(super) fn is_mute(&self, asked: Option<Instant>, patience: Duration) -> bool {
+        asked.is_some_and(|asked| asked.max(self.heard).elapsed() >= patience)
+    }
+
     /// Returns true if a progress request has had no answer for `patience`.
     pub(super) fn is_lost(&self, patience: Duration) -> bool {
         self.asked_first.is_some_and(|asked| asked.elapsed() >= patience)
@@ -81,6 +87,21 @@ mod tests {
         assert!(pulse.is_lost(patience), "the first question counts");
         pulse.heard();
         assert!(!pulse.is_silent() && !pulse.is_lost(patience));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_creation_without_an_answer_shows_that_the_stream_is_mute() {
+        let patience = Duration::from_secs(2);
+        let mut pulse = StreamActivity::new();
+        let asked = Some(Instant::now());
+        tokio::time::advance(patience / 2).await;
+        assert!(!pulse.is_mute(asked, patience));
+        pulse.heard();
+        tokio::time::advance(patience / 2).await;
+        assert!(!pulse.is_mute(asked, patience), "it says something else first");
+        tokio::time::advance(patience / 2).await;
+        assert!(pulse.is_mute(asked, patience));
+        assert!(!pulse.is_mute(Some(Instant::now()), patience) && !pulse.is_mute(None, patience));
     }
 
     #[tokio::test(start_paused = true)]

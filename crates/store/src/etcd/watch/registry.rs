@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 use bytes::Bytes;
 use kafka_assigner_types::kv::{Change, Revision};
 use tokio::sync::{mpsc, oneshot};
+use tokio::time::Instant;
 use tonic::Status;
 
 use crate::error::Error;
@@ -107,8 +108,8 @@ pub(super) struct WatchRegistry {
     placed: BTreeMap<i64, EtcdWatch>,
     /// Those that are not: there is no stream, or their reader is behind.
     parked: Vec<EtcdWatch>,
-    /// Creations that etcd has not answered; it answers in order.
-    unconfirmed: VecDeque<i64>,
+    /// Creations that etcd has not answered, and when they were asked for; it answers in order.
+    unconfirmed: VecDeque<(i64, Instant)>,
     last_id: i64,
     /// Progress requests without an answer on this stream.
     unanswered: usize,
@@ -137,7 +138,7 @@ impl WatchRegistry {
         let (key, range_end) = key_range(&subscription.prefix);
         let start_revision = wire_revision(subscription.start());
         self.placed.insert(self.last_id, subscription);
-        self.unconfirmed.push_back(self.last_id);
+        self.unconfirmed.push_back((self.last_id, Instant::now()));
         let create = WatchCreateRequest { key, range_end, start_revision, watch_id: self.last_id };
         request(RequestUnion::CreateRequest(create))
     }
@@ -186,6 +187,11 @@ impl WatchRegistry {
         self.placed.values().filter_map(|subscription| Some(subscription.created.as_ref()?.start)).max()
     }
 
+    /// The time of the oldest creation on this stream that etcd has not answered.
+    pub(super) fn unconfirmed_since(&self) -> Option<Instant> {
+        self.unconfirmed.front().map(|(_, asked)| *asked)
+    }
+
     /// The prefix of some watch on the stream, which the user thus may read.
     pub(super) fn any_prefix(&self) -> Option<Bytes> {
         self.placed.values().next().map(|subscription| subscription.prefix.clone())
@@ -210,7 +216,7 @@ impl WatchRegistry {
     }
 
     fn confirm(&mut self, response: &WatchResponse) -> Result<(), AttemptError> {
-        let id = self.unconfirmed.pop_front().ok_or(AttemptError::Lost(None))?;
+        let (id, _) = self.unconfirmed.pop_front().ok_or(AttemptError::Lost(None))?;
         if response.canceled {
             return self.refused(id, &response.cancel_reason);
         }
