@@ -119,14 +119,13 @@ impl WatchReaders {
         }
     }
 
+    /// Tells those who wait how far the watch is, also where that is not all that they want: of several that wait on one reader
+    /// each wants another revision. A reader waits until it was told what it wants.
     fn tell_those_who_wait(&mut self) {
-        let position = self.position();
-        let reached = |id: &u64| self.readers.get(id).is_none_or(|reader| reader.wanted <= position);
-        let reached: Vec<u64> = self.waiting.iter().copied().filter(reached).collect();
-        for id in reached {
-            self.waiting.remove(&id);
-            self.tell_position(id);
-        }
+        let waiting: Vec<u64> = self.waiting.iter().copied().collect();
+        waiting.into_iter().for_each(|id| self.tell_position(id));
+        let readers = &self.readers;
+        self.waiting.retain(|id| readers.get(id).is_some_and(|reader| reader.told < reader.wanted));
     }
 
     fn tell_position(&mut self, id: u64) {

@@ -64,7 +64,7 @@ fn a_quiet_reader_learns_how_far_the_watch_is_when_somebody_waits() {
     let mut items = readers.add("a/".into(), Revision(11)).unwrap();
     assert!(readers.want(b"a/", Revision(12)), "the store has to be asked");
     readers.take(&batch(vec![deletion("b/1", 11)], 11));
-    assert_eq!((next(&mut items), readers.most_wanted()), (None, Some(Revision(12))));
+    assert_eq!((next(&mut items), readers.most_wanted()), (Some(batch(Vec::new(), 11)), Some(Revision(12))));
     readers.take(&batch(vec![deletion("b/1", 13)], 13));
     assert_eq!((next(&mut items), readers.most_wanted()), (Some(batch(Vec::new(), 13)), None));
     readers.take(&batch(vec![deletion("b/1", 14)], 14));
@@ -72,6 +72,32 @@ fn a_quiet_reader_learns_how_far_the_watch_is_when_somebody_waits() {
     assert!(!readers.want(b"a/", Revision(14)), "it is known already");
     assert_eq!(next(&mut items), Some(batch(Vec::new(), 14)));
     assert!(!readers.want(b"other/", Revision(14)));
+}
+
+#[test]
+fn whoever_wants_less_does_not_wait_for_those_who_want_more() {
+    let mut readers = begun();
+    let mut items = readers.add("a/".into(), Revision(11)).unwrap();
+    assert!(readers.want(b"a/", Revision(12)) && readers.want(b"a/", Revision(20)));
+    readers.take(&batch(vec![deletion("b/1", 13)], 13));
+    assert_eq!((next(&mut items), readers.most_wanted()), (Some(batch(Vec::new(), 13)), Some(Revision(20))));
+    readers.take(&batch(vec![deletion("b/1", 20)], 20));
+    assert_eq!((next(&mut items), readers.most_wanted()), (Some(batch(Vec::new(), 20)), None));
+}
+
+#[test]
+fn a_full_reader_that_waits_is_told_once_it_has_room() {
+    let mut readers = begun();
+    let mut items = readers.add("a/".into(), Revision(11)).unwrap();
+    let last = 10 + u64::try_from(ROOM).unwrap();
+    for revision in 11..last {
+        readers.take(&batch(vec![deletion("a/1", revision)], revision));
+    }
+    readers.want(b"a/", Revision(last));
+    readers.take(&batch(vec![deletion("b/1", last)], last));
+    while next(&mut items).is_some() {}
+    readers.take(&batch(vec![deletion("b/1", last + 1)], last + 1));
+    assert_eq!(next(&mut items), Some(batch(Vec::new(), last + 1)));
 }
 
 #[test]
