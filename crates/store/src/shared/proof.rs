@@ -19,7 +19,7 @@ const SILENCE: Duration = Duration::from_secs(2);
 /// The interval of requests for progress meanwhile: etcd may leave one unanswered.
 const ASK_EVERY: Duration = Duration::from_millis(250);
 
-/// The longest time for the watch to come to the revision that the store said. With the silence before it, and the time
+/// The longest time for the watch to come nearer to the revision that the store said. With the silence before it, and the time
 /// for another watch, a broken watch is replaced within ten seconds. A slow store answers in one.
 const PATIENCE: Duration = Duration::from_secs(4);
 
@@ -103,8 +103,9 @@ impl SilenceProof {
 
     /// Notes that the watch has said something, and has come to `position`.
     pub(super) fn heard(&mut self, position: Revision) {
-        match self.phase {
-            ProofPhase::Waiting(revision, ..) if revision > position => {}
+        match &mut self.phase {
+            // It comes nearer: a long backlog takes its time.
+            ProofPhase::Waiting(revision, end, _) if *revision > position => *end = Instant::now() + PATIENCE,
             _ => self.phase = rest(),
         }
     }
