@@ -71,7 +71,7 @@ impl Campaign {
             match self.attempt().await {
                 Ok(Some(won)) => return won,
                 // Somebody else holds it.
-                Ok(None) => self.tried = None,
+                Ok(None) => (self.tried, self.created) = (None, None),
                 Err(error) => {
                     // The outcome may be unknown.
                     self.release().await;
@@ -114,14 +114,16 @@ impl Campaign {
 
     /// Deletes the key that was created in this revision, or else the one that is there under the lease. Whatever is
     /// carried out late must not hit the key of a later term, which hangs on the same lease.
-    async fn delete_own(&self, held: &HeldLease, created: Option<Revision>) -> Result<(), Error> {
+    ///
+    /// Returns false where the attempt may still be carried out.
+    async fn delete_own(&self, held: &HeldLease, created: Option<Revision>) -> Result<bool, Error> {
         if let Some(created) = created {
-            return self.delete_where(Must::HaveCreateRevision(created)).await;
+            return self.delete_where(Must::HaveCreateRevision(created)).await.map(|()| true);
         }
         let (record, _) = self.store.get(&self.options.key).await?;
         match record.filter(|record| record.lease == held.id()) {
-            Some(record) => self.clear(&record).await,
-            None => Ok(()),
+            Some(record) => self.clear(&record).await.map(|()| true),
+            None => Ok(false),
         }
     }
 
@@ -143,6 +145,7 @@ impl Campaign {
         let held = self.lease.hold().await;
         self.tried = Some(Arc::clone(&held));
         let key = &self.options.key;
+        self.lease.claim(key);
         let absent = vec![Compare::new(key.clone(), Must::BeAbsent)];
         let create = vec![Op::put_leased(key.clone(), self.options.value.clone(), held.id())];
         let outcome = self.store.txn(Txn::guarded(absent, create)).await.inspect_err(|error| {
@@ -155,23 +158,36 @@ impl Campaign {
         Ok(self.created.map(|create_revision| Won { create_revision, held }))
     }
 
-    /// Deletes the key where an attempt has created it. With the end of the lease it goes as well.
+    /// Deletes the key where an attempt has created it. With the end of the lease it goes as well. What is left then is
+    /// noted in `tried`.
     async fn release(&mut self) {
-        let Some(held) = self.tried.take() else { return };
-        let created = self.created.take();
+        let (Some(held), created) = (self.tried.clone(), self.created) else { return };
         let deleting = async {
             let mut retries = Retries::new(self.options.backoff);
-            while !held.has_ended()
-                && let Err(error) = self.delete_own(&held, created).await
-            {
-                retries.wait("giving the leader key back", &error).await;
+            while !held.has_ended() {
+                match self.delete_own(&held, created).await {
+                    Ok(is_gone) => return is_gone,
+                    Err(error) => retries.wait("giving the leader key back", &error).await,
+                }
             }
+            true
         };
-        if timeout(self.options.release_within, deleting).await.is_err() {
-            tracing::warn!(
-                key = %self.options.key.escape_ascii(),
-                "the leader key could not be given back: it stays until this instance campaigns again or stops"
-            );
+        match timeout(self.options.release_within, deleting).await {
+            Ok(true) => (self.tried, self.created) = (None, None),
+            Ok(false) => {}
+            Err(_) => {
+                let key = self.options.key.escape_ascii();
+                tracing::warn!(%key, "the leader key could not be given back yet: it is tried again");
+            }
+        }
+    }
+}
+
+/// What could not be given back, also because of a panic, is left to the keeper of the lease.
+impl Drop for Campaign {
+    fn drop(&mut self) {
+        if self.tried.is_some() {
+            self.lease.abandon(&self.options.key);
         }
     }
 }

@@ -1,7 +1,10 @@
 //! The lease on which all leader keys of an instance hang.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
+use bytes::Bytes;
 use kafka_assigner_types::kv::{Lease, LeaseId, Record};
 use tokio::time::{Instant, sleep_until};
 
@@ -10,6 +13,10 @@ use super::options::LeaseOptions;
 use super::term::End;
 use crate::signal::Signal;
 use crate::traits::Store;
+
+/// The time for which an abandoned key is looked for. An attempt whose answer was lost may be carried out after it was
+/// given up, but no store holds a request back for so long.
+const LATE: Duration = Duration::from_secs(60);
 
 /// The lease that every term of an instance shares, so that the store is asked for one renewal however many groups the instance
 /// leads. It is granted when it is first needed. Clones are handles of the same.
@@ -22,6 +29,8 @@ struct LeaseNeed {
     /// Those who wait for a lease.
     waiting: usize,
     held: Option<Arc<HeldLease>>,
+    /// The keys that their campaigns could not give back, since when; at most one for each election.
+    abandoned: BTreeMap<Bytes, Instant>,
 }
 
 /// One who waits for a lease; dropping it ends the wait.
@@ -69,7 +78,41 @@ impl LeaderLease {
 
     /// Hands a new lease out; `None`: it has ended.
     pub(super) fn set(&self, held: Option<Arc<HeldLease>>) {
-        self.0.update(|need| need.held = held);
+        self.0.update(|need| {
+            need.held = held;
+            // The keys go with their lease.
+            need.abandoned.clear();
+        });
+    }
+
+    /// Leaves a key that could not be given back to the keeper of the lease.
+    pub(super) fn abandon(&self, key: &Bytes) {
+        self.0.update(|need| {
+            need.abandoned.insert(key.clone(), Instant::now());
+        });
+    }
+
+    /// Notes that a campaign is about to create the key: from now on it is no longer the keeper's to delete.
+    pub(super) fn claim(&self, key: &Bytes) {
+        self.0.update_if(|need| {
+            need.abandoned.remove(key);
+            false
+        });
+    }
+
+    /// True if no campaign has claimed the key since it was abandoned.
+    pub(super) fn is_abandoned(&self, key: &Bytes) -> bool {
+        self.0.read(|need| need.abandoned.contains_key(key))
+    }
+
+    /// Waits for abandoned keys. Cancel safe.
+    pub(super) async fn abandoned(&self) -> Vec<Bytes> {
+        self.0.update_if(|need| {
+            need.abandoned.retain(|_, since| since.elapsed() < LATE);
+            false
+        });
+        let keys = |need: &LeaseNeed| need.abandoned.keys().cloned().collect::<Vec<_>>();
+        self.0.wait_for(|need| Some(keys(need)).filter(|keys| !keys.is_empty())).await
     }
 }
 
@@ -89,7 +132,10 @@ struct LeaseClock {
 impl HeldLease {
     /// A lease that was asked for at `asked`; the store's own time for it began later.
     pub(super) fn new(lease: Lease, asked: Instant) -> Self {
-        Self { lease, clock: Signal::new(LeaseClock { valid_until: valid_until(lease, asked), end: None }) }
+        Self {
+            lease,
+            clock: Signal::new(LeaseClock { valid_until: valid_until(asked, lease.ttl), end: None }),
+        }
     }
 
     pub(super) const fn lease(&self) -> Lease {
@@ -115,10 +161,10 @@ impl HeldLease {
         self.clock.read(|clock| clock.valid_until)
     }
 
-    /// Notes that the renewal sent at `asked` was confirmed. Nobody has to wake up for it.
-    pub(super) fn confirm(&self, asked: Instant) {
+    /// Notes that the renewal sent at `asked` was confirmed, for `left`. Nobody has to wake up for it.
+    pub(super) fn confirm(&self, asked: Instant, left: Duration) {
         self.clock.update_if(|clock| {
-            clock.valid_until = clock.valid_until.max(valid_until(self.lease, asked));
+            clock.valid_until = clock.valid_until.max(valid_until(asked, left.min(self.lease.ttl)));
             false
         });
     }
@@ -145,6 +191,6 @@ impl HeldLease {
 }
 
 /// Two thirds of the lease: the last third is the margin in which everything must have stopped.
-fn valid_until(lease: Lease, asked: Instant) -> Instant {
-    asked + lease.ttl * 2 / 3
+fn valid_until(asked: Instant, ttl: Duration) -> Instant {
+    asked + ttl * 2 / 3
 }

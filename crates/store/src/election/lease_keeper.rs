@@ -1,12 +1,14 @@
 //! The keeper of the lease of an instance's leader keys: it is granted when it is needed, renewed, and given back.
 
+use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
 use futures::StreamExt as _;
 use futures::stream::FuturesUnordered;
-use kafka_assigner_types::kv::LeaseId;
-use tokio::time::{Instant, sleep_until, timeout};
+use kafka_assigner_types::kv::{Compare, LeaseId, Must, Op, Txn};
+use tokio::time::{Instant, sleep, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::lease::{HeldLease, LeaderLease};
@@ -51,13 +53,46 @@ impl LeaderLeaseKeeper {
                     let held = Arc::new(HeldLease::new(granted, asked));
                     self.held = Some(Arc::clone(&held));
                     self.lease.set(Some(Arc::clone(&held)));
-                    let end = self.renew(&held).await;
+                    let end = self.look_after(&held).await;
                     tracing::info!(?end, "the lease of the leader keys has ended");
                     self.end(end).await;
                 }
                 Err(error) => self.retries.wait("asking for the leader's lease", &error).await,
             }
         }
+    }
+
+    /// Renews the lease, and deletes what is left on it, until it is over.
+    async fn look_after(&self, held: &HeldLease) -> End {
+        tokio::select! {
+            biased;
+            end = self.renew(held) => end,
+            never = self.clear_abandoned(held) => match never {},
+        }
+    }
+
+    /// Deletes the leader keys that their campaigns could not give back: nobody leads by them, and they would stay as long
+    /// as the lease.
+    async fn clear_abandoned(&self, held: &HeldLease) -> Infallible {
+        loop {
+            for key in self.lease.abandoned().await {
+                if let Err(error) = self.clear(held, &key).await {
+                    tracing::debug!(%error, key = %key.escape_ascii(), "an abandoned leader key stays for now");
+                }
+            }
+            sleep(held.lease().ttl / 3).await;
+        }
+    }
+
+    async fn clear(&self, held: &HeldLease, key: &Bytes) -> Result<(), Error> {
+        let (record, _) = self.store.get(key).await?;
+        let Some(record) = record.filter(|record| record.lease == held.id()) else { return Ok(()) };
+        // Asked after the read: what a campaign creates after its claim was not read.
+        if !self.lease.is_abandoned(key) {
+            return Ok(());
+        }
+        let as_read = Compare::new(key.clone(), Must::HaveModRevision(record.mod_revision));
+        self.store.txn(Txn::guarded(vec![as_read], vec![Op::delete(key.clone())])).await.map(drop)
     }
 
     /// Renews the lease until that fails for good or for too long, or somebody finds that it is over.
@@ -83,8 +118,8 @@ impl LeaderLeaseKeeper {
                 Ok((sent, left)) if !left.is_zero() => {
                     retries.succeeded();
                     asked.clear();
-                    due = sent + ttl / 3;
-                    held.confirm(sent);
+                    due = sent + ttl.min(left) / 3;
+                    held.confirm(sent, left);
                 }
                 Ok(_) | Err(Error::LeaseNotFound(_)) => return End::LeaseLost,
                 Err(error) => {
@@ -100,9 +135,11 @@ impl LeaderLeaseKeeper {
         let Some(held) = self.held.take() else { return };
         held.close(end);
         self.lease.set(None);
+        // Its failures are no reason to wait longer for the next lease.
+        let mut retries = Retries::new(self.options.backoff);
         let revoking = async {
             while let Err(error) = self.store.revoke(held.id()).await {
-                self.retries.wait("giving the leader keys back", &error).await;
+                retries.wait("giving the leader keys back", &error).await;
             }
         };
         if timeout(self.options.release_within, revoking).await.is_err() {

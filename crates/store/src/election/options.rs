@@ -36,8 +36,8 @@ pub struct Options {
     /// deaf watch costs about as much as a dead leader. With a [`SharedWatch`](crate::SharedWatch), which proves that
     /// it is not deaf, it may be much longer.
     pub reread_every: Duration,
-    /// The longest time for deleting the key before it is left to the next campaign, or to the end of the lease. Default
-    /// 1 s: shutdowns wait for it.
+    /// The longest time for deleting the key before that is left to the next campaign, or to the keeper of the lease.
+    /// Default 1 s: shutdowns wait for it.
     pub release_within: Duration,
     /// The waits after failures.
     pub backoff: Backoff,
