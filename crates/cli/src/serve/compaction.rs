@@ -2,7 +2,6 @@
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
-use std::future::pending;
 use std::time::Duration;
 
 use kafka_assigner_store::{Error, EtcdStore, Store as _};
@@ -15,24 +14,27 @@ const KEPT: Duration = Duration::from_secs(3_600);
 /// The interval between two compactions. An hour then grows by at most a twelfth, for one small read and one small write.
 const EVERY: Duration = Duration::from_secs(300);
 
-/// Compacts until it is dropped, or as long as etcd lets its user do so. Every instance does so: compacting what is compacted already costs nothing, and
-/// no instance has to be the one. `key` is any key that may be read.
+/// Compacts until it is dropped. Every instance does so: compacting what is compacted already costs nothing, and no
+/// instance has to be the one. A user who may not do so is told once; the right may be granted later. `key` is any key that may be read.
 ///
 /// Cancel safe.
 pub(super) async fn run(store: &EtcdStore, key: &str) -> Infallible {
     let mut history = History::default();
+    let mut is_denied = false;
     let mut ticks = interval(EVERY);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         let now = ticks.tick().await;
         match look(store, key, &mut history, now).await {
-            Ok(()) => {}
+            Ok(()) => is_denied = false,
             Err(error @ Error::Denied(_)) => {
-                tracing::warn!(
-                    %error,
-                    "etcd lets its user not compact: let somebody else do so, and set etcd_compaction to off"
-                );
-                return pending().await;
+                if !is_denied {
+                    tracing::warn!(
+                        %error,
+                        "the user of etcd may not compact: let somebody else do so, and set etcd_compaction to off"
+                    );
+                }
+                is_denied = true;
             }
             Err(error) => tracing::warn!(%error, "etcd's history can't be compacted"),
         }
