@@ -40,7 +40,7 @@ pub struct EtcdStore {
     pub(super) connection: Arc<EtcdConnection>,
     keep_alive: KeepAlive,
     watches: Watches,
-    /// The first key that was asked for: whoever may read anything may read it.
+    /// The first key or prefix that was read: a user may read nothing else for sure.
     readable: Arc<OnceLock<Bytes>>,
 }
 
@@ -109,6 +109,13 @@ impl EtcdStore {
         Ok(status.alarms())
     }
 
+    /// Notes a key that may be read; whoever may list a prefix may read it as a key. No key is empty.
+    fn note_readable(&self, key: &[u8]) {
+        if !key.is_empty() {
+            self.readable.get_or_init(|| Bytes::copy_from_slice(key));
+        }
+    }
+
     /// A listing, or `None` when a compaction took its revision away between two pages.
     async fn list(&self, prefix: &[u8]) -> Result<Option<Snapshot>, Error> {
         let mut snapshot = Snapshot::default();
@@ -166,6 +173,7 @@ impl Store for EtcdStore {
     async fn range(&self, prefix: &[u8]) -> Result<Snapshot, Error> {
         for _ in 0..LISTINGS {
             if let Some(snapshot) = self.list(prefix).await? {
+                self.note_readable(prefix);
                 return Ok(snapshot);
             }
         }
@@ -175,7 +183,7 @@ impl Store for EtcdStore {
     async fn get(&self, key: &[u8]) -> Result<(Option<Record>, Revision), Error> {
         let answer = self.read_range(get_request(key)).await;
         if answer.is_ok() {
-            self.readable.get_or_init(|| Bytes::copy_from_slice(key));
+            self.note_readable(key);
         }
         answer.map(get_answer).map_err(|fault| fault.of_read("get"))
     }
