@@ -89,12 +89,12 @@ pub(super) async fn ready(instance: &Instance) -> Vec<Finding> {
     findings
 }
 
-/// While it is broken no view learns of anything.
+/// While it is broken no view learns of anything. A store that is away may have broken it, or may not.
 fn watch(instance: &Instance) -> Option<Finding> {
     let WatchHealth { broken_since, last_error } = instance.watch_health();
     let since = broken_since?.elapsed().as_secs();
     let error = last_error.unwrap_or_default();
-    let how = format!("broken for {since} s, it is being set up again: {error}");
+    let how = format!("broken, or not proved to be whole, for {since} s: {error}");
     Some(Finding::new(Grade::Warning, "watch", how))
 }
 

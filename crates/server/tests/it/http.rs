@@ -49,7 +49,7 @@ async fn an_instance_without_its_store_stays_in_service_and_warns() {
     served.link.begin_outage(Outage::Refusing);
     let ready = get(&served, "/readyz").await;
     assert!(is_ready(&ready) && ready.contains("warning store"), "{ready}");
-    let is_broken = |answer: &String| is_ready(answer) && answer.contains("warning watch: broken for");
+    let is_broken = |answer: &String| is_ready(answer) && answer.contains("warning watch: broken");
     until("it warns of the watch as well", probe, is_broken).await;
     assert!(get(&served, "/livez").await.starts_with("HTTP/1.1 200"));
     served.link.end_outage();

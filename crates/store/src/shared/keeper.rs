@@ -9,7 +9,7 @@ use kafka_assigner_types::kv::Revision;
 use tokio::time::{Instant, MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
 
-use super::proof::SilenceProof;
+use super::proof::{ProofOutcome, SilenceProof};
 use super::store::SharedWatch;
 use crate::backoff::{Backoff, Retries};
 use crate::error::Error;
@@ -75,9 +75,7 @@ impl SharedWatchKeeper {
                 _ = ticks.tick() => self.shared.readers().tell_all(),
                 // What happens in the store, before a proof that it is all.
                 batch = next(&mut watch) => self.take(&batch?, &mut proof),
-                proved = proof.advance(position) => if proved? {
-                    self.is_whole();
-                },
+                proved = proof.advance(position) => self.judge(&proved?),
             }
         }
     }
@@ -86,6 +84,21 @@ impl SharedWatchKeeper {
         self.shared.take(batch);
         proof.heard(self.shared.position());
         self.is_whole();
+    }
+
+    fn judge(&mut self, proved: &ProofOutcome) {
+        match proved {
+            ProofOutcome::Open => {}
+            ProofOutcome::Whole => self.is_whole(),
+            ProofOutcome::Doubtful(error) => self.doubt(error),
+        }
+    }
+
+    /// The watch is kept: it may tell more than a store that answers nothing else, and goes on by itself in most stores.
+    fn doubt(&self, error: &Error) {
+        if self.shared.note_broken(Instant::now(), error) {
+            tracing::warn!(%error, "nothing proves that the watch of the store is whole");
+        }
     }
 
     /// The watch tells all that happens, as far as anybody knows.

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use kafka_assigner_types::kv::Revision;
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Instant, sleep_until, timeout};
 
 use crate::error::Error;
 use crate::traits::Store;
@@ -19,9 +19,21 @@ const SILENCE: Duration = Duration::from_secs(2);
 /// The interval of requests for progress meanwhile: etcd may leave one unanswered.
 const ASK_EVERY: Duration = Duration::from_millis(250);
 
-/// The longest time for the watch to come nearer to the revision that the store said. With the silence before it, and the time
-/// for another watch, a broken watch is replaced within ten seconds. A slow store answers in one.
+/// The longest time for the store to answer, and then for the watch to come nearer to the revision that it said. With the
+/// silence before it, and the time for another watch, a broken watch is replaced within ten seconds, and a store
+/// that does not answer is told after six. A slow store answers in one.
 const PATIENCE: Duration = Duration::from_secs(4);
+
+/// The outcome of a phase.
+#[derive(Debug)]
+pub(super) enum ProofOutcome {
+    /// Nothing yet.
+    Open,
+    /// The watch has told all that there is.
+    Whole,
+    /// The store did not say how far it is. The watch may be whole.
+    Doubtful(Error),
+}
 
 enum ProofPhase {
     /// Nothing is in doubt until then.
@@ -51,19 +63,18 @@ impl SilenceProof {
         Self { store, prefix, phase: ProofPhase::Resting(Instant::now()) }
     }
 
-    /// Waits for this phase's end and enters the next one; the watch stands at `position`. Returns true if that is proved to
-    /// be all.
+    /// Waits for this phase's end and enters the next one; the watch stands at `position`.
     ///
     /// Cancel safe: what is under way goes on at the next call.
     ///
     /// # Errors
     /// [`Error::Unavailable`] where the watch has not come as far as the store in time.
-    pub(super) async fn advance(&mut self, position: Revision) -> Result<bool, Error> {
+    pub(super) async fn advance(&mut self, position: Revision) -> Result<ProofOutcome, Error> {
         match &mut self.phase {
             ProofPhase::Resting(due) => {
                 sleep_until(*due).await;
                 self.phase = self.ask();
-                Ok(false)
+                Ok(ProofOutcome::Open)
             }
             ProofPhase::Asking(asked) => {
                 let asked = asked.await;
@@ -76,29 +87,37 @@ impl SilenceProof {
                 }
                 self.store.request_progress(&self.prefix, *revision);
                 *again = Instant::now() + ASK_EVERY;
-                Ok(false)
+                Ok(ProofOutcome::Open)
             }
         }
     }
 
-    /// Takes in what the store said. A store that does not answer proves nothing.
-    fn said(&mut self, asked: Result<Revision, Error>, position: Revision) -> bool {
+    /// Takes in what the store said.
+    fn said(&mut self, asked: Result<Revision, Error>, position: Revision) -> ProofOutcome {
         let now = Instant::now();
         match asked {
             Ok(revision) if revision > position => {
                 self.phase = ProofPhase::Waiting(revision, now + PATIENCE, now);
-                false
+                ProofOutcome::Open
             }
-            answered => {
+            Ok(_) => {
                 self.phase = rest();
-                answered.inspect_err(|error| tracing::debug!(%error, "no proof of a silent watch")).is_ok()
+                ProofOutcome::Whole
+            }
+            Err(error) => {
+                self.phase = rest();
+                ProofOutcome::Doubtful(error)
             }
         }
     }
 
     fn ask(&self) -> ProofPhase {
         let (store, prefix) = (Arc::clone(&self.store), self.prefix.clone());
-        ProofPhase::Asking(async move { store.get(&prefix).await.map(|(_, revision)| revision) }.boxed())
+        let asking = async move {
+            let answer = timeout(PATIENCE, store.get(&prefix)).await.unwrap_or_else(|_| Err(silent()));
+            answer.map(|(_, revision)| revision)
+        };
+        ProofPhase::Asking(asking.boxed())
     }
 
     /// Notes that the watch has said something, and has come to `position`.
@@ -117,4 +136,8 @@ fn rest() -> ProofPhase {
 
 fn stalled() -> Error {
     Error::Unavailable { operation: "watch", source: Some("the watch has stalled behind the store".into()) }
+}
+
+fn silent() -> Error {
+    Error::Unavailable { operation: "get", source: Some("the store does not say how far it is".into()) }
 }

@@ -81,6 +81,23 @@ async fn a_watch_that_says_nothing_is_replaced_within_ten_seconds() {
     assert_eq!(keys(&mut watch, 1, 2 * SOON).await, ["a/1"]);
 }
 
+/// As etcd's watches do, this one stays open while the store is away.
+#[tokio::test(start_paused = true)]
+async fn a_store_that_does_not_answer_puts_its_watch_in_doubt_and_ends_no_reader() {
+    let (link, shared, mut watch) = bench().await;
+    sleep(SOON).await;
+    link.begin_outage(Outage::Silent);
+    sleep(6 * SOON).await;
+    let health = shared.health();
+    assert!(health.broken_since.is_some() && health.last_error.is_some(), "{health:?}");
+    link.end_outage();
+    sleep(3 * SOON).await;
+    assert_eq!(shared.health().broken_since, None, "the store says that nothing has happened");
+    put(&link, "a/1").await;
+    assert_eq!(keys(&mut watch, 1, SOON).await, ["a/1"]);
+    assert_eq!(link.counts().watches_cut, 0);
+}
+
 #[tokio::test(start_paused = true)]
 async fn what_the_store_has_forgotten_ends_the_readers() {
     let (link, shared, mut watch) = bench().await;

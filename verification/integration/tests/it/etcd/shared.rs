@@ -7,7 +7,7 @@ use futures::StreamExt;
 use kafka_assigner_store::election::{Election, LeaderLease, LeaseOptions, Options};
 use kafka_assigner_store::{Backoff, EtcdStore, SharedWatch, Store};
 use kafka_assigner_types::kv::Revision;
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::proxy::Proxy;
@@ -41,6 +41,33 @@ async fn readers_of_one_watch_miss_nothing_while_etcd_restarts_and_the_network_b
     proxy.mend();
     assert_eq!(values_to(&mut first, unseen).await, ["2"]);
     assert_eq!(values_to(&mut second, last).await, ["3"]);
+}
+
+/// Waits until the watch is, or is not, told as broken.
+async fn until_broken(shared: &SharedWatch, is_broken: bool) {
+    while shared.health().broken_since.is_some() != is_broken {
+        sleep(Duration::from_millis(20)).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_watch_is_told_as_broken_within_ten_seconds_while_etcd_is_away_or_stands_still() {
+    let Some(mut etcd) = private_etcd() else { return };
+    let behind = store(&EtcdOptions::new([etcd.endpoint()]));
+    let start = insist(|| put(&behind, "/a/k", "")).await;
+    let shared = shared(&behind);
+    let mut reader = insist(|| shared.watch(b"/a/", start.next())).await;
+    let within = Duration::from_secs(10);
+    etcd.freeze().unwrap();
+    timeout(within, until_broken(&shared, true)).await.expect("it stands still");
+    etcd.thaw().unwrap();
+    timeout(within, until_broken(&shared, false)).await.expect("it goes on");
+    etcd.kill();
+    timeout(within, until_broken(&shared, true)).await.expect("it is away");
+    etcd.restart().unwrap();
+    timeout(within, until_broken(&shared, false)).await.expect("it is back");
+    let last = insist(|| put(&behind, "/a/k", "1")).await;
+    assert_eq!(values_to(&mut reader, last).await.last().unwrap(), "1");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
