@@ -11,7 +11,8 @@ use crate::error::Error;
 pub(super) struct Advice(Mutex<BTreeSet<&'static str>>);
 
 impl Advice {
-    /// An answer that can be done without where etcd denies it; `missing` says for people what is missing then.
+    /// An answer that can be done without where etcd denies it; `missing` says for people what is missing then. A wrong
+    /// password is no such denial: nothing else can be done either.
     pub(super) fn unless_denied<T>(
         &self,
         missing: &'static str,
@@ -35,6 +36,8 @@ impl Advice {
 
 #[cfg(test)]
 mod tests {
+    use tonic::Status;
+
     use super::*;
 
     #[test]
@@ -44,6 +47,10 @@ mod tests {
         assert!(matches!(advice.unless_denied("the version", denied()), Ok(None)));
         assert!(!advice.is_news("the version") && advice.is_news("the alarms"));
         assert!(matches!(advice.unless_denied("the version", Ok(7)), Ok(Some(7))));
+        let wrong =
+            Err::<(), _>(AttemptError::WrongPassword(Status::invalid_argument("authentication failed")));
+        assert!(matches!(advice.unless_denied("the size", wrong), Err(AttemptError::WrongPassword(_))));
+        assert!(advice.is_news("the size"), "a true denial is still to be told");
         let lost = Err::<(), _>(AttemptError::Lost(None));
         assert!(matches!(advice.unless_denied("the version", lost), Err(AttemptError::Lost(None))));
     }

@@ -98,6 +98,11 @@ async fn a_password_opens_the_store_and_nothing_else_does() {
         let watched = stranger.watch(b"/a", super::Revision(1)).await.err();
         assert!(matches!(watched, Some(Error::Denied(_))), "{watched:?}");
     }
+    let told = store_as(&etcd, "root", "wrong").alarms().await.err();
+    assert!(
+        matches!(told, Some(Error::Denied(_))),
+        "that is no lack of rights for the alarms alone: {told:?}"
+    );
     let root = store_as(&etcd, "root", "secret");
     let start = put(&root, "/a", "1").await.unwrap();
     let mut watch = root.watch(b"/a", start).await.unwrap();
