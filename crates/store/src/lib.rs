@@ -31,6 +31,7 @@ mod error;
 pub mod etcd;
 #[cfg(feature = "testing")]
 pub mod faulty;
+mod pace;
 pub mod shared;
 mod signal;
 mod traits;
@@ -44,6 +45,7 @@ pub use embedded::MemoryStore;
 pub use error::Error;
 #[cfg(feature = "etcd")]
 pub use etcd::{EtcdOptions, EtcdStore};
+pub use pace::CheckPace;
 pub use shared::SharedWatch;
 pub use traits::{Store, Watch, WatchBatch};
 pub use view::View;

@@ -36,7 +36,7 @@ fn election(coordinator: &Coordinator) -> Election {
     let leader = LeaderRecord::new(options.id.clone(), options.address.clone(), options.wall.now());
     let key = group.layout().encode(&Key::Leader);
     let mut election = election::Options::new(key, encode(&leader));
-    election.reread_every = *reread_every;
+    election.reread_every = reread_every.clone();
     election.backoff.seed = entropy.number();
     Election::new(Arc::clone(store), election, lease.clone())
 }

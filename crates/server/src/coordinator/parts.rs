@@ -1,10 +1,9 @@
 //! The parts of an instance that a coordinator works with.
 
 use std::sync::Arc;
-use std::time::Duration;
 
-use kafka_assigner_store::Store;
 use kafka_assigner_store::election::LeaderLease;
+use kafka_assigner_store::{CheckPace, Store};
 use tokio_util::sync::CancellationToken;
 
 use crate::clock::Monotonic;
@@ -24,7 +23,7 @@ pub(crate) struct Coordinator {
     /// The lease of the instance's leader keys.
     pub(crate) lease: LeaderLease,
     /// The interval in which the leader key is read without an event.
-    pub(crate) reread_every: Duration,
+    pub(crate) reread_every: CheckPace,
     pub(crate) group: ServedGroup,
     pub(crate) options: Arc<Options>,
     pub(crate) clock: Monotonic,

@@ -28,12 +28,6 @@ const LONGEST_WAIT: Duration = Duration::from_secs(60);
 /// A group that was served for so long without a panic begins to count anew.
 const CALM: Duration = Duration::from_secs(10 * 60);
 
-/// The interval of the checks of a group where there are few groups.
-const CHECK_EVERY: Duration = Duration::from_secs(60);
-
-/// The time between the checks of two groups where there are many.
-const CHECKS_APART: Duration = Duration::from_secs(1);
-
 /// A group with what ends its tasks.
 #[derive(Debug, Clone)]
 pub(super) struct Served {
@@ -119,6 +113,7 @@ impl ServedHistory {
             }
             stays
         });
+        self.pace.share(groups.len());
     }
 
     /// The group as this instance serves it; none where the directory does not know it.
@@ -139,6 +134,7 @@ impl ServedHistory {
         }
         let (served, keeper) = self.loaded_anew(instance, name);
         groups.insert(name.clone(), served.clone());
+        self.pace.share(groups.len());
         let group = served.group.clone();
         let keep_serving = Arc::clone(self).keep_serving(Arc::clone(instance), served, keeper);
         self.watch(instance, "service of a group", keep_serving);
@@ -150,18 +146,11 @@ impl ServedHistory {
         let layout = Layout::new(&instance.options.prefix, name.clone());
         let (store, identity) = (Arc::new(self.store.clone()), Arc::clone(&self.identity));
         let mut options = view::Options::new(layout.prefix());
-        options.check_every = self.check_every();
+        options.check_every = self.pace.clone();
         options.backoff.seed = instance.entropy.number();
         let (group, keeper) = ServedGroup::new(store, identity, layout, options);
         let (stop, campaigning) = (self.stop.child_token(), self.leaving.child_token());
         (Served { group, stop, campaigning }, keeper)
-    }
-
-    /// The interval in which what the one watch delivers is compared with the store, for each group: it catches faults that
-    /// nobody knows of. Together the groups cost the store about one read a second.
-    fn check_every(&self) -> Duration {
-        let groups = self.directory.read(|directory, _| directory.groups().len());
-        CHECK_EVERY.max(CHECKS_APART * u32::try_from(groups).unwrap_or(u32::MAX))
     }
 
     /// Serves a group until it is deleted or the history is over.
@@ -217,7 +206,7 @@ impl ServedHistory {
         Coordinator {
             store: Arc::new(self.store.clone()),
             lease: self.lease.clone(),
-            reread_every: self.check_every(),
+            reread_every: self.pace.clone(),
             group: group.clone(),
             options: Arc::clone(&instance.options),
             clock: instance.clock,

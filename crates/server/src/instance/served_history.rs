@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use kafka_assigner_store::election::{LeaderLease, LeaseOptions};
-use kafka_assigner_store::{Backoff, SharedWatch, Store, View, view};
+use kafka_assigner_store::{Backoff, CheckPace, SharedWatch, Store, View, view};
 use kafka_assigner_types::kv::Revision;
 use kafka_assigner_types::name::{GroupName, MemberName};
 use tokio::time::Instant;
@@ -24,6 +24,9 @@ use crate::peers::{self, Peers};
 /// nothing that they write applies any more.
 pub(super) const LAST_CALLS: Duration = Duration::from_secs(2);
 
+/// The interval of the comparisons of a group where there are few groups.
+const CHECK_EVERY: Duration = Duration::from_secs(60);
+
 /// The most members that are counted as ahead of the store: two are a sign, and by then more say nothing new.
 const MOST_AHEAD: usize = 100;
 
@@ -40,6 +43,9 @@ pub(super) struct ServedHistory {
     pub(super) peers: Peers,
     pub(super) directory: View<GroupDirectory>,
     groups: Mutex<BTreeMap<GroupName, Served>>,
+    /// The pace of the comparisons of each group, and each leader key, with the store. They catch faults that nobody knows
+    /// of: what may go wrong with the one watch is seen at once.
+    pub(super) pace: CheckPace,
     /// The members that have seen a later revision than the store has, at most [`MOST_AHEAD`].
     ahead: Mutex<BTreeSet<(GroupName, MemberName)>>,
     /// Cut at once.
@@ -71,6 +77,7 @@ impl ServedHistory {
             peers,
             directory,
             groups: Mutex::default(),
+            pace: CheckPace::new(CHECK_EVERY),
             ahead: Mutex::default(),
             stop: instance.stop.child_token(),
             leaving: instance.leaving.child_token(),

@@ -135,7 +135,7 @@ async fn a_standby_with_a_deaf_watch_wins_when_it_reads_again() {
     let freed = Instant::now();
     term.resign().await;
     let successor = won(standby).await;
-    assert!(freed.elapsed() <= Options::new(KEY, "").reread_every);
+    assert!(freed.elapsed() <= Options::new(KEY, "").reread_every.interval());
     assert!(successor.is_valid());
 }
 

@@ -5,6 +5,7 @@ use std::time::Duration;
 use bytes::Bytes;
 
 use crate::backoff::Backoff;
+use crate::pace::CheckPace;
 
 /// The options of the lease that all terms of an instance share.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,7 +27,7 @@ impl Default for LeaseOptions {
 }
 
 /// The options of an election.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct Options {
     /// The key that the leader holds.
     pub key: Bytes,
@@ -35,7 +36,7 @@ pub struct Options {
     /// The interval in which a standby, and a leader, reads the key without an event of its watch. Default 5 s: a
     /// deaf watch costs about as much as a dead leader. With a [`SharedWatch`](crate::SharedWatch), which proves that
     /// it is not deaf, it may be much longer.
-    pub reread_every: Duration,
+    pub reread_every: CheckPace,
     /// The longest time for deleting the key before that is left to the next campaign, or to the keeper of the lease.
     /// Default 1 s: shutdowns wait for it.
     pub release_within: Duration,
@@ -49,7 +50,7 @@ impl Options {
         Self {
             key: key.into(),
             value: value.into(),
-            reread_every: Duration::from_secs(5),
+            reread_every: CheckPace::new(Duration::from_secs(5)),
             release_within: Duration::from_secs(1),
             backoff: Backoff::default(),
         }

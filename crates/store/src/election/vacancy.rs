@@ -19,7 +19,7 @@ pub(super) async fn vacated(store: &dyn Store, options: &Options, from: Revision
         }
         Ok(())
     };
-    timeout(options.reread_every, watching).await.unwrap_or(Ok(()))
+    timeout(options.reread_every.interval(), watching).await.unwrap_or(Ok(()))
 }
 
 /// Returns true if the key itself was deleted. Other writes to it, or to a key with this prefix, don't count.

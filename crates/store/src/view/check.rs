@@ -98,7 +98,7 @@ impl Check {
     /// Goes back to rest, and hands out what was under way. Views that began together don't check together.
     fn rest(&mut self) -> CheckPhase {
         self.rests = self.rests.wrapping_add(1);
-        let wait = self.options.backoff.shortened(self.options.check_every, self.rests);
+        let wait = self.options.backoff.shortened(self.options.check_every.interval(), self.rests);
         std::mem::replace(&mut self.phase, CheckPhase::Resting(Instant::now() + wait))
     }
 
