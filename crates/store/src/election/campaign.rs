@@ -9,7 +9,7 @@ use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::keeper::{self, Won};
-use super::lease::{HeldLease, LeaderLease};
+use super::lease::{HeldLease, KeyClaim, LeaderLease};
 use super::options::Options;
 use super::term::{End, Term, TermState};
 use super::vacancy::vacated;
@@ -27,13 +27,15 @@ pub(super) struct Campaign {
     tried: Option<Arc<HeldLease>>,
     /// The revision in which it has.
     created: Option<Revision>,
+    /// Keeps other campaigns of the instance from deleting what this one creates or leads by.
+    claim: Option<KeyClaim>,
     retries: Retries,
 }
 
 impl Campaign {
     pub(super) fn new(store: Arc<dyn Store>, options: Arc<Options>, lease: LeaderLease) -> Self {
         let retries = Retries::new(options.backoff);
-        Self { store, options, lease, tried: None, created: None, retries }
+        Self { store, options, lease, tried: None, created: None, claim: None, retries }
     }
 
     /// Campaigns until `give_up`; after a victory hands the term over and keeps it to its end. Deletes its key in any
@@ -71,7 +73,7 @@ impl Campaign {
             match self.attempt().await {
                 Ok(Some(won)) => return won,
                 // Somebody else holds it.
-                Ok(None) => (self.tried, self.created) = (None, None),
+                Ok(None) => self.has_nothing(),
                 Err(error) => {
                     // The outcome may be unknown.
                     self.release().await;
@@ -91,7 +93,7 @@ impl Campaign {
                     sleep(wait).await;
                     waited = true;
                 }
-                Ok((Some(record), _)) if self.lease.has(&record) => {
+                Ok((Some(record), _)) if self.lease.has_left(&record) => {
                     let cleared = self.clear(&record).await;
                     self.settle(cleared).await;
                 }
@@ -121,7 +123,7 @@ impl Campaign {
             return self.delete_where(Must::HaveCreateRevision(created)).await.map(|()| true);
         }
         let (record, _) = self.store.get(&self.options.key).await?;
-        match record.filter(|record| record.lease == held.id()) {
+        match record.filter(|record| record.lease == held.id() && self.lease.has_left(record)) {
             Some(record) => self.clear(&record).await.map(|()| true),
             None => Ok(false),
         }
@@ -131,6 +133,11 @@ impl Campaign {
         let key = &self.options.key;
         let guards = vec![Compare::new(key.clone(), must)];
         self.store.txn(Txn::guarded(guards, vec![Op::delete(key.clone())])).await.map(drop)
+    }
+
+    /// Notes that nothing of an attempt is left.
+    fn has_nothing(&mut self) {
+        (self.tried, self.created, self.claim) = (None, None, None);
     }
 
     async fn settle(&mut self, watched: Result<(), Error>) {
@@ -145,7 +152,7 @@ impl Campaign {
         let held = self.lease.hold().await;
         self.tried = Some(Arc::clone(&held));
         let key = &self.options.key;
-        self.lease.claim(key);
+        self.claim = Some(self.lease.claim(key));
         let absent = vec![Compare::new(key.clone(), Must::BeAbsent)];
         let create = vec![Op::put_leased(key.clone(), self.options.value.clone(), held.id())];
         let outcome = self.store.txn(Txn::guarded(absent, create)).await.inspect_err(|error| {
@@ -161,6 +168,7 @@ impl Campaign {
     /// Deletes the key where an attempt has created it. With the end of the lease it goes as well. What is left then is
     /// noted in `tried`.
     async fn release(&mut self) {
+        self.claim = None;
         let (Some(held), created) = (self.tried.clone(), self.created) else { return };
         let deleting = async {
             let mut retries = Retries::new(self.options.backoff);
@@ -173,7 +181,7 @@ impl Campaign {
             true
         };
         match timeout(self.options.release_within, deleting).await {
-            Ok(true) => (self.tried, self.created) = (None, None),
+            Ok(true) => self.has_nothing(),
             Ok(false) => {}
             Err(_) => {
                 let key = self.options.key.escape_ascii();

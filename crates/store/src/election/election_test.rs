@@ -495,6 +495,48 @@ async fn a_key_that_could_not_be_given_back_in_time_goes_soon_after() {
     assert!(again.is_valid() && writes(&memory, &again).await);
 }
 
+/// A group that was deleted and created again has two elections for a moment.
+#[tokio::test(start_paused = true)]
+async fn two_campaigns_of_one_instance_for_one_key_leave_each_others_terms_alone() {
+    let memory = MemoryStore::new();
+    let link = FaultyStore::new(memory.clone(), 1);
+    let lease = lease(&link, 1, CancellationToken::new());
+    let election = || Election::new(Arc::new(link.clone()), Options::new(KEY, "instance"), lease.clone());
+    let (first, second) = (election(), election());
+    let term = first.campaign(Duration::ZERO).await;
+    let standby = campaign(&second);
+    sleep(10 * TTL).await;
+    assert!(term.is_valid() && writes(&memory, &term).await);
+    let start = Instant::now();
+    term.resign().await;
+    let next = won(standby).await;
+    assert_eq!(start.elapsed(), Duration::ZERO);
+    sleep(10 * TTL).await;
+    assert!(next.is_valid() && writes(&memory, &next).await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_unknown_attempt_gives_nothing_back_that_another_campaign_of_its_instance_leads_by() {
+    let memory = MemoryStore::new();
+    let links = [1, 2].map(|seed| FaultyStore::new(memory.clone(), seed));
+    let lease = lease(&links[0], 1, CancellationToken::new());
+    let [first, second] = links.clone().map(|link| {
+        let options = Options::new(KEY, "instance");
+        Election::new(Arc::new(link), options, lease.clone())
+    });
+    // Both find the key free; the second one's creation is refused, and it does not learn that.
+    links[1].script([None, Some(Fault::LoseAnswer)]);
+    let (leading, standby) = (campaign(&first), campaign(&second));
+    let term = won(leading).await;
+    sleep(10 * TTL).await;
+    assert_eq!(links[1].counts().answers_lost, 1);
+    assert!(term.is_valid() && writes(&memory, &term).await);
+    standby.abort();
+    second.close().await;
+    sleep(10 * TTL).await;
+    assert!(term.is_valid() && writes(&memory, &term).await, "nor does the keeper of the lease");
+}
+
 #[tokio::test(start_paused = true)]
 async fn an_instance_that_stops_gives_all_its_keys_back_at_once() {
     let (memory, stop) = (MemoryStore::new(), CancellationToken::new());

@@ -1,6 +1,7 @@
 //! The lease on which all leader keys of an instance hang.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -31,6 +32,31 @@ struct LeaseNeed {
     held: Option<Arc<HeldLease>>,
     /// The keys that their campaigns could not give back, since when; at most one for each election.
     abandoned: BTreeMap<Bytes, Instant>,
+    /// The keys that campaigns try to create just now, or lead by, and how many campaigns: one key may have several while
+    /// its election is replaced by another one.
+    claimed: BTreeMap<Bytes, usize>,
+}
+
+/// The claim of a campaign on its key, from its attempt to the end of its term. What else hangs on the lease under that key
+/// belongs to nobody.
+#[derive(Debug)]
+pub(super) struct KeyClaim {
+    lease: LeaderLease,
+    key: Bytes,
+}
+
+impl Drop for KeyClaim {
+    fn drop(&mut self) {
+        self.lease.0.update_if(|need| {
+            if let Entry::Occupied(mut claims) = need.claimed.entry(self.key.clone()) {
+                *claims.get_mut() -= 1;
+                if *claims.get() == 0 {
+                    claims.remove();
+                }
+            }
+            false
+        });
+    }
 }
 
 /// One who waits for a lease; dropping it ends the wait.
@@ -66,9 +92,13 @@ impl LeaderLease {
         self.0.wait_for(|need| need.held.clone().filter(|held| !held.has_ended())).await
     }
 
-    /// True if a record hangs on the lease that is held now, so that an earlier attempt of this instance left it.
-    pub(super) fn has(&self, record: &Record) -> bool {
-        self.0.read(|need| need.held.as_ref().is_some_and(|held| held.id() == record.lease))
+    /// True if a record hangs on the lease that is held now and no campaign claims it, so that an earlier attempt of this
+    /// instance left it.
+    pub(super) fn has_left(&self, record: &Record) -> bool {
+        self.0.read(|need| {
+            let is_ours = need.held.as_ref().is_some_and(|held| held.id() == record.lease);
+            is_ours && !need.claimed.contains_key(&record.key)
+        })
     }
 
     /// Waits until somebody waits for a lease.
@@ -92,17 +122,20 @@ impl LeaderLease {
         });
     }
 
-    /// Notes that a campaign is about to create the key: from now on it is no longer the keeper's to delete.
-    pub(super) fn claim(&self, key: &Bytes) {
+    /// Claims a key for a campaign that is about to create it: from now on it is neither another campaign's to delete nor
+    /// the keeper's.
+    pub(super) fn claim(&self, key: &Bytes) -> KeyClaim {
         self.0.update_if(|need| {
             need.abandoned.remove(key);
+            *need.claimed.entry(key.clone()).or_default() += 1;
             false
         });
+        KeyClaim { lease: self.clone(), key: key.clone() }
     }
 
-    /// True if no campaign has claimed the key since it was abandoned.
+    /// True if the key was abandoned, and no campaign has claimed it since or does so.
     pub(super) fn is_abandoned(&self, key: &Bytes) -> bool {
-        self.0.read(|need| need.abandoned.contains_key(key))
+        self.0.read(|need| need.abandoned.contains_key(key) && !need.claimed.contains_key(key))
     }
 
     /// Waits for abandoned keys. Cancel safe.
