@@ -64,7 +64,8 @@ impl ServedHistory {
             SharedWatch::new(Arc::clone(&instance.store), options.prefix.clone(), backoff);
         let store: Arc<dyn Store> = Arc::new(shared.clone());
         let leases = LeaseOptions { ttl: options.leader_ttl, backoff, ..LeaseOptions::default() };
-        let (lease, lease_keeper) = LeaderLease::new(Arc::clone(&store), leases);
+        let leaving = instance.leaving.child_token();
+        let (lease, lease_keeper) = LeaderLease::new(Arc::clone(&store), leases, leaving.clone());
         let (peers, peers_keeper) = Peers::new(Arc::clone(&store), options);
         let groups = GroupDirectory::new(&options.prefix);
         let (directory, directory_keeper) =
@@ -80,13 +81,13 @@ impl ServedHistory {
             pace: CheckPace::new(CHECK_EVERY),
             ahead: Mutex::default(),
             stop: instance.stop.child_token(),
-            leaving: instance.leaving.child_token(),
+            leaving,
             tasks: TaskTracker::new(),
         });
         let Self { stop, leaving, .. } = &*history;
         let registered = peers::stay_registered(store, Arc::clone(options), leaving.clone());
         history.watch(instance, "watch of the store", watch_keeper.run(stop.clone()));
-        history.watch(instance, "lease of the leader keys", lease_keeper.run(leaving.clone()));
+        history.watch(instance, "lease of the leader keys", lease_keeper.run());
         history.watch(instance, "view of the instances", peers_keeper.run(stop.clone()));
         history.watch(instance, "view of the groups", directory_keeper.run(stop.clone()));
         history.watch(instance, "registration of the instance", registered);

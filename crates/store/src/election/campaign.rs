@@ -169,6 +169,10 @@ impl Campaign {
     /// noted in `tried`.
     async fn release(&mut self) {
         self.claim = None;
+        if self.lease.stop().is_cancelled() {
+            // With the lease: one call, where the instance may lead hundreds of groups.
+            return self.has_nothing();
+        }
         let (Some(held), created) = (self.tried.clone(), self.created) else { return };
         let deleting = async {
             let mut retries = Retries::new(self.options.backoff);

@@ -33,8 +33,8 @@ fn instance_until(memory: &MemoryStore, seed: u64, stop: CancellationToken) -> (
 fn lease(link: &Link, seed: u64, stop: CancellationToken) -> LeaderLease {
     let mut options = LeaseOptions { ttl: TTL, ..LeaseOptions::default() };
     options.backoff.seed = seed;
-    let (lease, keeper) = LeaderLease::new(Arc::new(link.clone()), options);
-    tokio::spawn(keeper.run(stop));
+    let (lease, keeper) = LeaderLease::new(Arc::new(link.clone()), options, stop);
+    tokio::spawn(keeper.run());
     lease
 }
 
@@ -546,4 +546,31 @@ async fn an_instance_that_stops_gives_all_its_keys_back_at_once() {
     assert_eq!(term.end().await, End::Resigned);
     sleep(Duration::from_millis(1)).await;
     assert!(holder(&memory).await.is_none() && !term.is_valid());
+}
+
+/// The keeper of the lease, which revokes it, is taken away, so that only the campaigns can write.
+#[tokio::test(start_paused = true)]
+async fn an_instance_that_leads_many_groups_and_stops_leaves_their_keys_to_one_revocation() {
+    let (memory, stop) = (MemoryStore::new(), CancellationToken::new());
+    let store: Arc<dyn Store> = Arc::new(memory.clone());
+    let (lease, keeper) = LeaderLease::new(Arc::clone(&store), LeaseOptions::default(), stop.clone());
+    let keeping = tokio::spawn(keeper.run());
+    let (mut terms, mut elections) = (Vec::new(), Vec::new());
+    for number in 0..20 {
+        let options = Options::new(format!("leader-{number}"), "instance");
+        let election = Election::new(Arc::clone(&store), options, lease.clone());
+        terms.push(election.campaign(Duration::ZERO).await);
+        elections.push(election);
+    }
+    let before = memory.range(b"leader-").await.expect("memory answers");
+    keeping.abort();
+    stop.cancel();
+    for term in terms {
+        term.resign().await;
+    }
+    for election in elections {
+        election.close().await;
+    }
+    let after = memory.range(b"leader-").await.expect("memory answers");
+    assert_eq!((after.records.len(), after.revision), (20, before.revision));
 }

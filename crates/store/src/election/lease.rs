@@ -8,6 +8,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use kafka_assigner_types::kv::{Lease, LeaseId, Record};
 use tokio::time::{Instant, sleep_until};
+use tokio_util::sync::CancellationToken;
 
 use super::lease_keeper::LeaderLeaseKeeper;
 use super::options::LeaseOptions;
@@ -22,7 +23,10 @@ const LATE: Duration = Duration::from_secs(60);
 /// The lease that every term of an instance shares, so that the store is asked for one renewal however many groups the instance
 /// leads. It is granted when it is first needed. Clones are handles of the same.
 #[derive(Debug, Clone)]
-pub struct LeaderLease(Arc<Signal<LeaseNeed>>);
+pub struct LeaderLease {
+    need: Arc<Signal<LeaseNeed>>,
+    stop: CancellationToken,
+}
 
 /// What candidates and the keeper of the lease tell each other.
 #[derive(Debug, Default)]
@@ -47,7 +51,7 @@ pub(super) struct KeyClaim {
 
 impl Drop for KeyClaim {
     fn drop(&mut self) {
-        self.lease.0.update_if(|need| {
+        self.lease.need.update_if(|need| {
             if let Entry::Occupied(mut claims) = need.claimed.entry(self.key.clone()) {
                 *claims.get_mut() -= 1;
                 if *claims.get() == 0 {
@@ -79,23 +83,32 @@ impl Drop for Waiting<'_> {
 }
 
 impl LeaderLease {
-    /// The lease of an instance, and its keeper, which has to be [run](LeaderLeaseKeeper::run) for anybody to win an
-    /// election with it.
-    pub fn new(store: Arc<dyn Store>, options: LeaseOptions) -> (Self, LeaderLeaseKeeper) {
-        let lease = Self(Arc::default());
+    /// The lease of an instance until `stop`, and its keeper, which has to be [run](LeaderLeaseKeeper::run) for anybody to
+    /// win an election with it. At `stop` all keys on it are given back together.
+    pub fn new(
+        store: Arc<dyn Store>,
+        options: LeaseOptions,
+        stop: CancellationToken,
+    ) -> (Self, LeaderLeaseKeeper) {
+        let lease = Self { need: Arc::default(), stop };
         (lease.clone(), LeaderLeaseKeeper::new(store, options, lease))
+    }
+
+    /// The end of the lease for good: its keeper gives all keys back with it, and no campaign has to.
+    pub(super) const fn stop(&self) -> &CancellationToken {
+        &self.stop
     }
 
     /// Waits for a lease that has not ended. Cancel safe.
     pub(super) async fn hold(&self) -> Arc<HeldLease> {
-        let _waiting = Waiting::begin(&self.0);
-        self.0.wait_for(|need| need.held.clone().filter(|held| !held.has_ended())).await
+        let _waiting = Waiting::begin(&self.need);
+        self.need.wait_for(|need| need.held.clone().filter(|held| !held.has_ended())).await
     }
 
     /// True if a record hangs on the lease that is held now and no campaign claims it, so that an earlier attempt of this
     /// instance left it.
     pub(super) fn has_left(&self, record: &Record) -> bool {
-        self.0.read(|need| {
+        self.need.read(|need| {
             let is_ours = need.held.as_ref().is_some_and(|held| held.id() == record.lease);
             is_ours && !need.claimed.contains_key(&record.key)
         })
@@ -103,12 +116,12 @@ impl LeaderLease {
 
     /// Waits until somebody waits for a lease.
     pub(super) async fn needed(&self) {
-        self.0.wait_for(|need| (need.waiting > 0).then_some(())).await;
+        self.need.wait_for(|need| (need.waiting > 0).then_some(())).await;
     }
 
     /// Hands a new lease out; `None`: it has ended.
     pub(super) fn set(&self, held: Option<Arc<HeldLease>>) {
-        self.0.update(|need| {
+        self.need.update(|need| {
             need.held = held;
             // The keys go with their lease.
             need.abandoned.clear();
@@ -117,7 +130,7 @@ impl LeaderLease {
 
     /// Leaves a key that could not be given back to the keeper of the lease.
     pub(super) fn abandon(&self, key: &Bytes) {
-        self.0.update(|need| {
+        self.need.update(|need| {
             need.abandoned.insert(key.clone(), Instant::now());
         });
     }
@@ -125,7 +138,7 @@ impl LeaderLease {
     /// Claims a key for a campaign that is about to create it: from now on it is neither another campaign's to delete nor
     /// the keeper's.
     pub(super) fn claim(&self, key: &Bytes) -> KeyClaim {
-        self.0.update_if(|need| {
+        self.need.update_if(|need| {
             need.abandoned.remove(key);
             *need.claimed.entry(key.clone()).or_default() += 1;
             false
@@ -135,17 +148,17 @@ impl LeaderLease {
 
     /// True if the key was abandoned, and no campaign has claimed it since or does so.
     pub(super) fn is_abandoned(&self, key: &Bytes) -> bool {
-        self.0.read(|need| need.abandoned.contains_key(key) && !need.claimed.contains_key(key))
+        self.need.read(|need| need.abandoned.contains_key(key) && !need.claimed.contains_key(key))
     }
 
     /// Waits for abandoned keys. Cancel safe.
     pub(super) async fn abandoned(&self) -> Vec<Bytes> {
-        self.0.update_if(|need| {
+        self.need.update_if(|need| {
             need.abandoned.retain(|_, since| since.elapsed() < LATE);
             false
         });
         let keys = |need: &LeaseNeed| need.abandoned.keys().cloned().collect::<Vec<_>>();
-        self.0.wait_for(|need| Some(keys(need)).filter(|keys| !keys.is_empty())).await
+        self.need.wait_for(|need| Some(keys(need)).filter(|keys| !keys.is_empty())).await
     }
 }
 

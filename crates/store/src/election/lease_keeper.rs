@@ -9,7 +9,6 @@ use futures::StreamExt as _;
 use futures::stream::FuturesUnordered;
 use kafka_assigner_types::kv::{Compare, LeaseId, Must, Op, Txn};
 use tokio::time::{Instant, sleep, sleep_until, timeout};
-use tokio_util::sync::CancellationToken;
 
 use super::lease::{HeldLease, LeaderLease};
 use super::options::LeaseOptions;
@@ -34,11 +33,12 @@ impl LeaderLeaseKeeper {
         Self { store, options, lease, held: None, retries }
     }
 
-    /// Keeps the lease until `stop`; then every term on it ends, and their keys are given back together. Failures are
-    /// retried for ever.
+    /// Keeps the lease until it is [stopped](LeaderLease::new); then every term on it ends, and their keys are given back
+    /// together. Failures are retried for ever.
     ///
     /// When the future is dropped, the lease runs out by itself.
-    pub async fn run(mut self, stop: CancellationToken) {
+    pub async fn run(mut self) {
+        let stop = self.lease.stop().clone();
         stop.run_until_cancelled(self.keep()).await;
         self.end(End::Resigned).await;
     }

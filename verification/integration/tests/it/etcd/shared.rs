@@ -99,8 +99,8 @@ async fn terms_on_one_lease_end_one_by_one_or_together() {
     let store = store(&EtcdOptions::new([etcd.endpoint()]));
     let shared: Arc<dyn Store> = Arc::new(shared(&store));
     let stop = CancellationToken::new();
-    let (lease, keeper) = LeaderLease::new(Arc::clone(&shared), LeaseOptions::default());
-    let kept = tokio::spawn(keeper.run(stop.clone()));
+    let (lease, keeper) = LeaderLease::new(Arc::clone(&shared), LeaseOptions::default(), stop.clone());
+    let kept = tokio::spawn(keeper.run());
     let election = |key| Election::new(Arc::clone(&shared), Options::new(key, "instance"), lease.clone());
     let first = election("/a/1/leader").campaign(Duration::ZERO).await;
     let second = election("/a/2/leader").campaign(Duration::ZERO).await;
