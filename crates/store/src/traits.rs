@@ -59,6 +59,14 @@ pub trait Store: Debug + Send + Sync + 'static {
     /// [`Error::Compacted`] when `from` is no longer in the history; it may also come as the stream's item.
     async fn watch(&self, prefix: &[u8], from: Revision) -> Result<Watch, Error>;
 
+    /// The same for a reader that acts on changes alone: batches without changes may be left out. Default: the same watch.
+    ///
+    /// # Errors
+    /// As for [`watch`](Self::watch).
+    async fn watch_changes(&self, prefix: &[u8], from: Revision) -> Result<Watch, Error> {
+        self.watch(prefix, from).await
+    }
+
     /// A new lease that lives for at least `ttl` (rounded up to what the store can keep).
     ///
     /// # Errors

@@ -11,7 +11,7 @@ use crate::traits::Store;
 /// Waits until the key was deleted at `from` or later, or until it is time to read it again.
 pub(super) async fn vacated(store: &dyn Store, options: &Options, from: Revision) -> Result<(), Error> {
     let watching = async {
-        let mut watch = store.watch(&options.key, from).await?;
+        let mut watch = store.watch_changes(&options.key, from).await?;
         while let Some(batch) = watch.next().await {
             if batch?.changes.iter().any(|change| deletes(change, &options.key)) {
                 break;

@@ -18,10 +18,20 @@ const ROOM: usize = 256 + 1;
 /// The receiving end of a reader.
 pub(super) type Items = mpsc::Receiver<Result<WatchBatch, Error>>;
 
+/// The news that a reader wants without asking.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Interest {
+    /// Changes, and at intervals how far the watch is.
+    Progress,
+    /// Changes alone: nobody wakes it up where nothing happens.
+    Changes,
+}
+
 /// One reader.
 #[derive(Debug)]
 struct Reader {
     prefix: Bytes,
+    interest: Interest,
     /// It has been told everything up to here.
     told: Revision,
     /// The revision that somebody waits for.
@@ -73,7 +83,7 @@ impl WatchReaders {
     ///
     /// # Errors
     /// [`Error::Compacted`] where that is no longer held, [`Error::Unavailable`] before the beginning.
-    pub(super) fn add(&mut self, prefix: Bytes, from: Revision) -> Result<Items, Error> {
+    pub(super) fn add(&mut self, prefix: Bytes, from: Revision, interest: Interest) -> Result<Items, Error> {
         if self.position() == Revision::default() {
             return Err(not_begun());
         }
@@ -83,7 +93,8 @@ impl WatchReaders {
         }
         let (items, delivered) = mpsc::channel(ROOM);
         let told = Revision(from.0.saturating_sub(1));
-        let mut reader = Reader { prefix: prefix.clone(), told, wanted: Revision::default(), items };
+        let mut reader =
+            Reader { prefix: prefix.clone(), interest, told, wanted: Revision::default(), items };
         if self.position() >= from {
             reader.tell(self.delivered.since(&prefix, from), self.position());
         }
@@ -153,12 +164,13 @@ impl WatchReaders {
         waiting.max().filter(|wanted| *wanted > self.position())
     }
 
-    /// Tells every reader how far the watch is, and forgets those that read no more.
+    /// Tells every reader that wants to know how far the watch is, and forgets those that read no more.
     pub(super) fn tell_all(&mut self) {
         let gone = self.readers.iter().filter(|(_, reader)| reader.items.is_closed());
         let gone: Vec<u64> = gone.map(|(id, _)| *id).collect();
         gone.into_iter().for_each(|id| self.forget(id));
-        let ids: Vec<u64> = self.readers.keys().copied().collect();
+        let interested = self.readers.iter().filter(|(_, reader)| reader.interest == Interest::Progress);
+        let ids: Vec<u64> = interested.map(|(id, _)| *id).collect();
         ids.into_iter().for_each(|id| self.tell_position(id));
     }
 

@@ -11,7 +11,7 @@ use tokio::time::{Instant, timeout};
 
 use super::health::WatchHealth;
 use super::keeper::SharedWatchKeeper;
-use super::readers::{Items, WatchReaders};
+use super::readers::{Interest, Items, WatchReaders};
 use crate::backoff::Backoff;
 use crate::error::Error;
 use crate::signal::Signal;
@@ -138,6 +138,12 @@ impl SharedWatch {
         })
     }
 
+    async fn read(&self, prefix: &[u8], from: Revision, interest: Interest) -> Result<Watch, Error> {
+        self.begun(BEGINS_WITHIN).await?;
+        let items = self.readers().add(Bytes::copy_from_slice(prefix), from, interest)?;
+        Ok(watch(items))
+    }
+
     fn is_shared(&self, prefix: &[u8]) -> bool {
         prefix.starts_with(&self.0.prefix)
     }
@@ -171,9 +177,14 @@ impl Store for SharedWatch {
         if !self.is_shared(prefix) {
             return self.0.store.watch(prefix, from).await;
         }
-        self.begun(BEGINS_WITHIN).await?;
-        let items = self.readers().add(Bytes::copy_from_slice(prefix), from)?;
-        Ok(watch(items))
+        self.read(prefix, from, Interest::Progress).await
+    }
+
+    async fn watch_changes(&self, prefix: &[u8], from: Revision) -> Result<Watch, Error> {
+        if !self.is_shared(prefix) {
+            return self.0.store.watch_changes(prefix, from).await;
+        }
+        self.read(prefix, from, Interest::Changes).await
     }
 
     async fn grant(&self, ttl: Duration) -> Result<Lease, Error> {
