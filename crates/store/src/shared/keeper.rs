@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::StreamExt as _;
-use kafka_assigner_types::kv::Revision;
 use tokio::time::{Instant, MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
 
@@ -50,9 +49,7 @@ impl SharedWatchKeeper {
     fn broke(&self, error: &Error) {
         if let Error::Compacted { asked, oldest } = *error {
             // What is lost is listed anew.
-            let mut readers = self.shared.readers();
-            readers.end_all(|| Error::Compacted { asked, oldest });
-            readers.begin(Revision::default());
+            self.shared.forget(|| Error::Compacted { asked, oldest });
         }
         let is_news = self.shared.note_broken(Instant::now(), error);
         if is_news {

@@ -96,6 +96,14 @@ impl SharedWatch {
         Ok(revision)
     }
 
+    /// Ends every reader; who comes now waits until the watch has begun anew.
+    pub(super) fn forget(&self, error: impl Fn() -> Error) {
+        self.0.standing.update(|standing| standing.has_begun = false);
+        let mut readers = self.readers();
+        readers.end_all(error);
+        readers.begin(Revision::default());
+    }
+
     /// Passes a batch of the watch on. Somebody may wait for more than it covers.
     pub(super) fn take(&self, batch: &WatchBatch) {
         let wanted = {
