@@ -7,6 +7,8 @@ use tokio_util::sync::CancellationToken;
 use super::*;
 use crate::embedded::MemoryStore;
 use crate::faulty::{FaultyStore, Outage};
+use crate::pace::CheckPace;
+use crate::view::{self, Materialized, View};
 
 type Link = FaultyStore<MemoryStore>;
 
@@ -122,6 +124,32 @@ async fn whoever_waits_for_a_revision_elsewhere_is_told_at_once() {
     shared.request_progress(b"a/", elsewhere);
     let told = timeout(Duration::ZERO, watch.next()).await.expect("at once");
     assert_eq!(told.expect("it goes on").expect("without an error").revision, elsewhere);
+}
+
+/// A copy of nothing: its keeper is what is looked at.
+#[derive(Debug, Default)]
+struct Nothing;
+
+impl Materialized for Nothing {
+    type Touched = ();
+
+    fn apply(&mut self, _changes: &[Change], _revision: Revision) {}
+}
+
+/// All readers are told once a second how far the watch is; a check that waited for that would be done as seldom.
+#[tokio::test(start_paused = true)]
+async fn the_check_of_a_quiet_view_does_not_wait_where_others_write() {
+    let (link, shared, _watch) = bench().await;
+    let mut options = view::Options::new("a/1/");
+    options.check_every = CheckPace::new(SOON / 10);
+    let (view, keeper) = View::new(Arc::new(shared), options, Nothing);
+    tokio::spawn(keeper.run(CancellationToken::new()));
+    for _ in 0..1_000 {
+        put(&link, "b").await;
+        sleep(SOON / 100).await;
+    }
+    let health = view.health();
+    assert!(health.checks > 60, "{health:?}");
 }
 
 #[tokio::test(start_paused = true)]

@@ -205,3 +205,7 @@ impl Driver {
         Ok(header_revision(answer.header))
     }
 }
+
+#[cfg(test)]
+#[path = "driver_test.rs"]
+mod tests;
