@@ -4,8 +4,8 @@
 //! and read it again at a bounded interval in case the watch has gone deaf. A won [`Term`] is a guard for
 //! the leader's writes and a clock of its own, which ends before the lease can.
 //!
-//! All keys of an instance hang on one [`LeaderLease`]: renewals cost the same however many groups it leads. A term that ends
-//! alone deletes its own key.
+//! All keys of an instance hang on one [`LeaderLease`]: renewals cost the same however many groups it leads. A term that
+//! ends alone deletes its own key.
 
 mod campaign;
 mod keeper;

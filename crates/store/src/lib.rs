@@ -11,8 +11,9 @@
 //!
 //! On the trait stand [`View`], a copy of everything under a prefix that follows the store, and
 //! [`Election`], which makes one instance the leader and fences its writes; [`SharedWatch`] lets all of an
-//! instance's views and elections read one watch. [`Backoff`] is how all of them wait after a failure. The feature `testing` adds the suite and `FaultyStore`, a link that misbehaves on
-//! command.
+//! instance's views and elections read one watch. [`Backoff`] is how all of them wait after a failure, and
+//! [`CheckPace`] how often each compares what it has with the store. The feature `testing` adds the suite and
+//! `FaultyStore`, a link that misbehaves on command.
 //!
 //! The vocabulary is plain data and lives in [`kafka_assigner_types::kv`]: decisions are made there as
 //! transactions, and carried out here. This crate uses tokio's time only, so that a paused clock works, and

@@ -11,8 +11,8 @@ const APART: Duration = Duration::from_secs(1);
 /// check finds; a thousand cost the store three reads a second then.
 const LONGEST: Duration = Duration::from_secs(300);
 
-/// The interval of checks that each of many needs. Together they cost about one a second, until each would wait for more than
-/// five minutes.
+/// The interval of checks that each of many needs. Together they cost about one a second, until each would wait for more
+/// than five minutes.
 ///
 /// Clones are handles of the same. It is asked before each wait, so it follows the number that was [told](Self::share) last.
 #[derive(Debug, Clone)]

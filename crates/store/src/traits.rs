@@ -96,8 +96,8 @@ pub trait Store: Debug + Send + Sync + 'static {
         Duration::ZERO
     }
 
-    /// Asks the watches of `prefix` that this handle opened to report soon how far they are, so that whoever waits until they
-    /// have come to `revision` isn't kept waiting by silence under the prefix. Nothing has to be done by a store whose
+    /// Asks the watches of `prefix` that this handle opened to report soon how far they are, so that whoever waits until
+    /// they have come to `revision` isn't kept waiting by silence under the prefix. Nothing has to be done by a store whose
     /// watches report every revision by themselves.
     fn request_progress(&self, _prefix: &[u8], _revision: Revision) {}
 

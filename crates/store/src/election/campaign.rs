@@ -107,15 +107,15 @@ impl Campaign {
         }
     }
 
-    /// Deletes what an attempt of this instance has created after everybody had given it up. It hangs on a lease that is
-    /// renewed, so it would stay.
+    /// Deletes a key that the store created for an earlier attempt after that attempt was given up. It hangs on a lease that
+    /// is renewed, so it would stay.
     async fn clear(&self, record: &Record) -> Result<(), Error> {
         let as_read = Must::HaveModRevision(record.mod_revision);
         self.delete_where(as_read).await
     }
 
-    /// Deletes the key that was created in this revision, or else the one that is there under the lease. Whatever is
-    /// carried out late must not hit the key of a later term, which hangs on the same lease.
+    /// Deletes the key that was created in this revision, or else the one that is there under the lease. A deletion that the
+    /// store carries out late must not hit the key of a later term, which hangs on the same lease.
     ///
     /// Returns false where the attempt may still be carried out.
     async fn delete_own(&self, held: &HeldLease, created: Option<Revision>) -> Result<bool, Error> {

@@ -20,8 +20,8 @@ use crate::traits::Store;
 /// given up, but no store holds a request back for so long.
 const LATE: Duration = Duration::from_secs(60);
 
-/// The lease that every term of an instance shares, so that the store is asked for one renewal however many groups the instance
-/// leads. It is granted when it is first needed. Clones are handles of the same.
+/// The lease that every term of an instance shares, so that the store is asked for one renewal however many groups the
+/// instance leads. It is granted when it is first needed. Clones are handles of the same.
 #[derive(Debug, Clone)]
 pub struct LeaderLease {
     need: Arc<Signal<LeaseNeed>>,

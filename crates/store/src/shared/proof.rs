@@ -1,4 +1,5 @@
-//! The proof that a silent watch has missed nothing: the store says at which revision it is, and the watch has to come there.
+//! The proof that a silent watch has missed nothing: the store says at which revision it is, and the watch has to come
+//! there.
 
 use std::fmt;
 use std::sync::Arc;

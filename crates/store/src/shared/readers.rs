@@ -130,8 +130,8 @@ impl WatchReaders {
         }
     }
 
-    /// Tells those who wait how far the watch is, also where that is not all that they want: of several that wait on one reader
-    /// each wants another revision. A reader waits until it was told what it wants.
+    /// Tells those who wait how far the watch is, also where that is not all that they want: of several that wait on one
+    /// reader each wants another revision. A reader waits until it was told what it wants.
     fn tell_those_who_wait(&mut self) {
         let waiting: Vec<u64> = self.waiting.iter().copied().collect();
         waiting.into_iter().for_each(|id| self.tell_position(id));
