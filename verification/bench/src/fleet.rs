@@ -59,7 +59,7 @@ async fn measure(etcd: &str, (groups, instances): (usize, usize), rest: Duration
     let fleet = Fleet::start(&addresses, groups).await?;
     sleep(CALM).await;
     let usage = Usage::over(rest, etcd, &children).await?;
-    let quiet = Acks::take(&fleet, rest).await?;
+    let quiet = Acks::take(&fleet, rest).await;
     let beside = Acks::beside_writes(&fleet, rest, etcd).await?;
     let ready = ready(etcd, &prefix).await?;
     Ok(Row::new((groups, instances), &usage, &quiet, &beside, ready))

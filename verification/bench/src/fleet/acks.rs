@@ -3,16 +3,21 @@
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
+use futures::future::join_all;
 use kafka_assigner_store::Store as _;
 use kafka_assigner_types::kv::{Op, Txn};
-use tokio::time::{MissedTickBehavior, interval};
+use tokio::time::{MissedTickBehavior, interval, interval_at};
 
 use super::load::{Fleet, TOPIC};
+use crate::consumer::Acknowledging;
 use crate::instance::open;
 use crate::stopwatch::{ms, percentile};
 
-/// One acknowledgement after the other, no more often than this: ten times as often as a calm group has any.
+/// One acknowledgement of a caller after the other, no more often than this: ten times as often as a calm group has any.
 const ACK_EVERY: Duration = Duration::from_millis(50);
+
+/// The callers at a time: members of a group that moves acknowledge together, and each waits for another revision.
+const CALLERS: u32 = 4;
 
 /// The small writes of somebody else, as another tenant of the etcd.
 const WRITE_EVERY: Duration = Duration::from_millis(20);
@@ -31,10 +36,20 @@ pub(super) struct Acks {
 }
 
 impl Acks {
-    /// Takes the times of acknowledgements for `span`.
-    pub(super) async fn take(fleet: &Fleet, span: Duration) -> Result<Self> {
-        let (mut acks, mut caller) = (Self::default(), fleet.acknowledging.clone());
-        let (begin, mut ticks) = (Instant::now(), interval(ACK_EVERY));
+    /// Takes the times of acknowledgements of several callers for `span`.
+    pub(super) async fn take(fleet: &Fleet, span: Duration) -> Self {
+        let one = |number| Self::of_one(fleet.acknowledging.clone(), number * ACK_EVERY / CALLERS, span);
+        let mut all = Self::default();
+        for acks in join_all((0..CALLERS).map(one)).await {
+            all.times.extend(acks.times);
+            all.refused += acks.refused;
+        }
+        all
+    }
+
+    async fn of_one(mut caller: Acknowledging, after: Duration, span: Duration) -> Self {
+        let (mut acks, begin) = (Self::default(), Instant::now());
+        let mut ticks = interval_at((begin + after).into(), ACK_EVERY);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         while begin.elapsed() < span {
             ticks.tick().await;
@@ -44,14 +59,14 @@ impl Acks {
                 Err(_) => acks.refused += 1,
             }
         }
-        Ok(acks)
+        acks
     }
 
     /// The same while somebody else writes to the same etcd.
     pub(super) async fn beside_writes(fleet: &Fleet, span: Duration, etcd: &str) -> Result<Self> {
         let (mut written, begin) = (0, Instant::now());
         let taken = tokio::select! {
-            taken = Self::take(fleet, span) => taken?,
+            taken = Self::take(fleet, span) => taken,
             error = write(etcd, &mut written) => return Err(error),
         };
         Ok(Self { writes_per_s: f64::from(written) / begin.elapsed().as_secs_f64(), ..taken })
