@@ -23,11 +23,14 @@ const BOUND: Duration = Duration::from_secs(25 * 60);
 pub(crate) struct Arguments {
     #[command(subcommand)]
     apart: Option<Apart>,
-    /// What to measure: event, scale, failover, idle; everything by default.
+    /// What to measure: event, scale, failover, idle, fleet; everything but fleet by default.
     scenarios: Vec<String>,
     /// One JSON object a line in place of a table.
     #[arg(long)]
     json: bool,
+    /// Measure fleet for less time: ten minutes at most after the build.
+    #[arg(long)]
+    quick: bool,
 }
 
 /// What is measured apart from the service.
@@ -54,6 +57,7 @@ fn service(arguments: &Arguments, interrupt: &Interrupt) -> Result<ExitCode> {
     command.args(["run", "--quiet", "--profile", run::Profile::Dist.name()]);
     command.args(["--package", "kafka-assigner-bench", "--"]);
     command.arg("--etcd").arg(etcd.endpoint()).args(arguments.json.then_some("--json"));
+    command.args(arguments.quick.then_some("--quick"));
     command.args(&arguments.scenarios).current_dir(run::workspace());
     let mut process = Process::spawn(&mut command).context("failed to start cargo")?;
     let status = interrupt.wait("the benchmark", BOUND, || Ok(process.exit_status()?))?;

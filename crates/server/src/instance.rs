@@ -8,6 +8,7 @@ mod watch;
 use std::sync::{Arc, RwLock};
 use std::time::Duration;
 
+use kafka_assigner_store::shared::WatchHealth;
 use kafka_assigner_store::{Error, Store, View};
 use prometheus_client::registry::Registry;
 use tokio_util::sync::CancellationToken;
@@ -190,6 +191,11 @@ impl Instance {
     /// The groups there are.
     pub(crate) fn directory(&self) -> View<GroupDirectory> {
         self.history().directory.clone()
+    }
+
+    /// The health of the watch on which all views hang.
+    pub(crate) fn watch_health(&self) -> WatchHealth {
+        self.history().store.health()
     }
 
     pub(crate) fn pulses(&self) -> &Pulses {

@@ -51,10 +51,12 @@ fn look_at(group: &ServedGroup, patience: Duration) -> Duration {
 
 async fn ask(instance: &Instance, served: &[ServedGroup]) {
     let (store, asked) = (instance.store(), Instant::now());
-    store.request_progress();
     let key = instance.options().prefix.as_bytes();
     if let Ok(Ok((_, revision))) = timeout(LOOK_EVERY, store.get(key)).await {
-        served.iter().for_each(|group| group.touch().said(revision, asked));
+        for group in served {
+            group.touch().said(revision, asked);
+            group.view().ask_for(revision);
+        }
     }
 }
 

@@ -43,8 +43,9 @@ impl Backoff {
         self.first.saturating_mul(factor).min(self.longest)
     }
 
-    fn shortened(&self, wait: Duration, failures: u32) -> Duration {
-        let seed = self.seed.wrapping_add(u64::from(failures));
+    /// `wait`, shortened by up to half; each `time` by another part.
+    pub(crate) fn shortened(&self, wait: Duration, time: u32) -> Duration {
+        let seed = self.seed.wrapping_add(u64::from(time));
         wait.mul_f64(StdRng::seed_from_u64(seed).random_range(0.5..=1.0))
     }
 }

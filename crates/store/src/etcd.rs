@@ -4,6 +4,7 @@
 //! endpoints, the deadline and what a failure means; watches and leases each have a task that keeps one
 //! stream open (`watch`, `keep_alive`) and outlives its connections. `docs/design/etcd.md` draws it.
 
+mod advice;
 mod connection;
 mod convert;
 mod credentials;

@@ -59,6 +59,14 @@ pub trait Store: Debug + Send + Sync + 'static {
     /// [`Error::Compacted`] when `from` is no longer in the history; it may also come as the stream's item.
     async fn watch(&self, prefix: &[u8], from: Revision) -> Result<Watch, Error>;
 
+    /// The same for a reader that acts on changes alone: batches without changes may be left out. Default: the same watch.
+    ///
+    /// # Errors
+    /// As for [`watch`](Self::watch).
+    async fn watch_changes(&self, prefix: &[u8], from: Revision) -> Result<Watch, Error> {
+        self.watch(prefix, from).await
+    }
+
     /// A new lease that lives for at least `ttl` (rounded up to what the store can keep).
     ///
     /// # Errors
@@ -88,10 +96,10 @@ pub trait Store: Debug + Send + Sync + 'static {
         Duration::ZERO
     }
 
-    /// Asks this handle's watches to report soon how far they are, so that whoever waits for a revision
-    /// isn't kept waiting by silence under its prefix. Nothing has to be done by a store whose watches
-    /// report every revision by themselves.
-    fn request_progress(&self) {}
+    /// Asks the watches of `prefix` that this handle opened to report soon how far they are, so that whoever waits until
+    /// they have come to `revision` isn't kept waiting by silence under the prefix. Nothing has to be done by a store whose
+    /// watches report every revision by themselves.
+    fn request_progress(&self, _prefix: &[u8], _revision: Revision) {}
 
     /// The alarms that the store itself reports, one line each, with the remedy; empty without alarms, and
     /// always empty for a store that reports none.

@@ -9,7 +9,7 @@ use anyhow::{Context, Result};
 use kafka_assigner_rig::{NamedProcess, free_port};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-use crate::machine::resident_kib;
+use crate::machine::{processor_time, resident_kib};
 
 /// A server starts within a fraction of a second.
 const START: Duration = Duration::from_secs(20);
@@ -31,6 +31,11 @@ impl Child {
         let mut process = NamedProcess::start_shown(what, command)?;
         process.listens(listen, START).await?;
         Ok(Self { address: format!("http://{listen}"), process })
+    }
+
+    /// The time for which it has used a processor.
+    pub(crate) fn processor_time(&self) -> Result<Duration> {
+        processor_time(self.process.id())
     }
 
     /// Its resident memory.

@@ -7,14 +7,15 @@ use anyhow::{Context, Result};
 use kafka_assigner_proto::v1::assignment_command::Command;
 use kafka_assigner_proto::v1::kafka_assigner_client::KafkaAssignerClient;
 use kafka_assigner_proto::v1::{
-    AssignmentCommand, Capability, HeartbeatRequest, RegisterRequest, Renewal, SessionInfo,
+    AssignmentCommand, Caller, Capability, HeartbeatRequest, PartitionAck, PartitionReadyRequest,
+    RegisterRequest, Renewal, SessionInfo,
 };
 use tokio::sync::mpsc;
 use tokio::time::{MissedTickBehavior, interval};
-use tonic::Streaming;
 use tonic::transport::Channel;
+use tonic::{Status, Streaming};
 
-/// The group of every scenario.
+/// The group of every scenario with one group.
 pub(crate) const GROUP: &str = "bench";
 
 /// A third of the default session, as the client library sends them.
@@ -26,6 +27,7 @@ pub(crate) type Told = (Instant, usize);
 /// A registered consumer.
 #[derive(Debug)]
 pub(crate) struct Consumer {
+    group: String,
     name: String,
     api: KafkaAssignerClient<Channel>,
     commands: Streaming<AssignmentCommand>,
@@ -33,12 +35,17 @@ pub(crate) struct Consumer {
 }
 
 impl Consumer {
-    /// Connects to the instance at `address` and registers.
+    /// Connects to the instance at `address` and registers in [`GROUP`].
     pub(crate) async fn register(address: &str, number: usize) -> Result<Self> {
+        Self::register_in(GROUP, address, number).await
+    }
+
+    /// Connects to the instance at `address` and registers in `group`.
+    pub(crate) async fn register_in(group: &str, address: &str, number: usize) -> Result<Self> {
         let name = format!("consumer-{number:05}");
         let mut api = KafkaAssignerClient::connect(address.to_owned()).await?;
         let request = RegisterRequest {
-            group: GROUP.to_owned(),
+            group: group.to_owned(),
             consumer_name: name.clone(),
             incarnation: format!("{name}-1"),
             renewal: Renewal::Client.into(),
@@ -51,7 +58,17 @@ impl Consumer {
             anyhow::bail!("the first command was {first:?} and no snapshot");
         };
         let session = snapshot.session.context("a snapshot names its session")?;
-        Ok(Self { name, api, commands, session })
+        Ok(Self { group: group.to_owned(), name, api, commands, session })
+    }
+
+    /// The calls of this consumer.
+    pub(crate) fn acknowledging(&self) -> Acknowledging {
+        let caller = Caller {
+            group: self.group.clone(),
+            consumer_name: self.name.clone(),
+            incarnation: self.session.incarnation.clone(),
+        };
+        Acknowledging { caller, api: self.api.clone() }
     }
 
     /// Waits until it is told to prepare for a partition.
@@ -86,7 +103,7 @@ impl Consumer {
 
     async fn heartbeat(&mut self) -> Result<()> {
         let request = HeartbeatRequest {
-            group: GROUP.to_owned(),
+            group: self.group.clone(),
             consumer_name: self.name.clone(),
             incarnation: self.session.incarnation.clone(),
             lease: self.session.lease,
@@ -94,6 +111,27 @@ impl Consumer {
         };
         self.api.heartbeat(request).await?;
         Ok(())
+    }
+}
+
+/// A consumer's own calls, beside the stream of its session.
+#[derive(Debug, Clone)]
+pub(crate) struct Acknowledging {
+    caller: Caller,
+    api: KafkaAssignerClient<Channel>,
+}
+
+impl Acknowledging {
+    /// Acknowledges a handoff that is over, which changes nothing.
+    pub(crate) async fn late_ready(&mut self, topic: &str) -> Result<(), Status> {
+        let partition = PartitionAck {
+            topic: topic.to_owned(),
+            handoff_id: "over".to_owned(),
+            ..PartitionAck::default()
+        };
+        let request =
+            PartitionReadyRequest { caller: Some(self.caller.clone()), partitions: vec![partition] };
+        self.api.partition_ready(request).await.map(drop)
     }
 }
 
@@ -106,12 +144,21 @@ pub(crate) struct Crowd {
 impl Crowd {
     /// Registers `size` consumers, one after the other. They run until the instance is gone.
     pub(crate) async fn register(address: &str, size: usize) -> Result<Self> {
+        let mut consumers = Vec::with_capacity(size);
+        for number in 0..size {
+            consumers.push(Consumer::register(address, number).await?);
+        }
+        Ok(Self::of(consumers))
+    }
+
+    /// Runs `consumers` until their instances are gone.
+    pub(crate) fn of(consumers: Vec<Consumer>) -> Self {
         // A message for each consumer and chunk of a plan would be far more; then a stream waits, which counts.
         let (sender, owned) = mpsc::channel(10_000);
-        for number in 0..size {
-            tokio::spawn(Consumer::register(address, number).await?.run(sender.clone()));
+        for consumer in consumers {
+            tokio::spawn(consumer.run(sender.clone()));
         }
-        Ok(Self { owned })
+        Self { owned }
     }
 
     /// Waits until they were told of `partitions` in all; returns when the last of these was.

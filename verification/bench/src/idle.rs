@@ -102,7 +102,7 @@ async fn writes_since(store: &EtcdStore, before: Revision) -> Result<usize> {
     let mut watch = store.watch(PREFIX.as_bytes(), before.next()).await?;
     let mut count = 0;
     loop {
-        store.request_progress();
+        store.request_progress(PREFIX.as_bytes(), now);
         let batch = watch.try_next().await?.context("the watch ended")?;
         count += batch.changes.iter().filter(|change| change.revision() <= now).count();
         if batch.revision >= now {

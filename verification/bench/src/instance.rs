@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use kafka_assigner_proto::v1::admin_client::AdminClient;
 use kafka_assigner_proto::v1::{GroupConfig, SetGroupConfigRequest, SetTopicRequest, Topic};
-use kafka_assigner_server::serve::{Error, Listeners, ServeOptions, serve};
+use kafka_assigner_server::serve::{Error, Http, Listeners, ServeOptions, serve};
 use kafka_assigner_server::{Instance, Options};
 use kafka_assigner_store::{EtcdOptions, EtcdStore};
 use prometheus_client::registry::Registry;
@@ -34,10 +34,10 @@ pub(crate) struct Served {
 impl Served {
     /// Starts one on keys of its own.
     pub(crate) async fn start(etcd: &str, prefix: &str) -> Result<Self> {
-        Self::listen(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), etcd, prefix).await
+        Self::listen(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), etcd, prefix, None).await
     }
 
-    async fn listen(at: SocketAddr, etcd: &str, prefix: &str) -> Result<Self> {
+    async fn listen(at: SocketAddr, etcd: &str, prefix: &str, http: Option<SocketAddr>) -> Result<Self> {
         let grpc = TcpListener::bind(at).await?;
         let address = format!("http://{}", grpc.local_addr()?);
         // Unique as its address is, and so are its random numbers.
@@ -48,9 +48,14 @@ impl Served {
             ..Options::new(&address, &address, seed)
         };
         let store = Arc::new(open(etcd)?);
-        let instance = Instance::start(store, options, None, &mut Registry::default()).await?;
+        let mut registry = Registry::default();
+        let instance = Instance::start(store, options, None, &mut registry).await?;
         let shutdown = CancellationToken::new();
-        let listeners = Listeners { grpc, http: None };
+        let http = match http {
+            Some(at) => Some(Http { listener: TcpListener::bind(at).await?, registry }),
+            None => None,
+        };
+        let listeners = Listeners { grpc, http };
         let task =
             tokio::spawn(serve(instance.clone(), listeners, ServeOptions::default(), shutdown.clone()));
         Ok(Self { instance, address, shutdown, task })
@@ -63,9 +68,14 @@ impl Served {
     }
 }
 
-/// Serves at `listen` until the process is killed.
-pub(crate) async fn serve_forever(listen: SocketAddr, etcd: &str, prefix: &str) -> Result<()> {
-    let served = Served::listen(listen, etcd, prefix).await?;
+/// Serves at `listen`, and probes at `http`, until the process is killed.
+pub(crate) async fn serve_forever(
+    listen: SocketAddr,
+    etcd: &str,
+    prefix: &str,
+    http: Option<SocketAddr>,
+) -> Result<()> {
+    let served = Served::listen(listen, etcd, prefix, http).await?;
     served.task.await?.context("the instance ended")
 }
 

@@ -4,6 +4,7 @@ use std::fmt;
 use std::fs;
 use std::process::Command;
 use std::thread::available_parallelism;
+use std::time::Duration;
 
 use anyhow::{Context, Result};
 use serde::Serialize;
@@ -47,6 +48,20 @@ impl fmt::Display for Machine {
 /// The resident memory of a process in KiB.
 pub(crate) fn resident_kib(process: u32) -> Result<u64> {
     kib(&format!("/proc/{process}/status"), "VmRSS")
+}
+
+/// The unit of the times in `/proc/PID/stat`: Linux has counted in hundredths of a second for programs ever since.
+const TICK: Duration = Duration::from_millis(10);
+
+/// The time for which a process has used a processor, in user and in system mode.
+pub(crate) fn processor_time(process: u32) -> Result<Duration> {
+    let file = format!("/proc/{process}/stat");
+    let text = read(&file)?;
+    // The name of the program, in parentheses, may hold blanks; the numbers are the 14th and 15th field.
+    let (_, fields) = text.rsplit_once(')').with_context(|| format!("{file} names no program"))?;
+    let ticks = fields.split_whitespace().skip(11).take(2).map(str::parse::<u64>);
+    let ticks = ticks.sum::<Result<u64, _>>().with_context(|| format!("{file} tells no times"))?;
+    Ok(TICK * u32::try_from(ticks)?)
 }
 
 /// `MemTotal:       24689764 kB`

@@ -6,6 +6,7 @@
 //! | `scale` | a fresh plan of 10 000 partitions over 100 consumers on etcd, and one consumer that joins |
 //! | `failover` | a leader that dies while 1 000 moves are under way |
 //! | `idle` | the memory of 1 000 connected consumers next to as many bare streams, and what they write |
+//! | `fleet` | 10, 100 and 1 000 groups on one and three instances, while others write to the same etcd; only when named |
 //!
 //! Figures are told with the machine, since they mean nothing without it, and beside a reference from the same run
 //! where there is one. Nothing here passes or fails. Start reading at the scenario that you are after.
@@ -14,6 +15,8 @@ mod child;
 mod consumer;
 mod event;
 mod failover;
+mod fleet;
+mod http;
 mod idle;
 mod instance;
 mod machine;
@@ -33,7 +36,7 @@ use crate::report::Report;
 #[derive(Parser)]
 #[command(about = "Measures what Kafka Assigner costs", version, args_conflicts_with_subcommands = true)]
 struct Arguments {
-    /// What to measure; everything by default.
+    /// What to measure; everything but `fleet` by default.
     scenarios: Vec<Scenario>,
     /// The URL of an etcd that nobody else uses; `event` needs none.
     #[arg(long, value_name = "URL")]
@@ -41,6 +44,9 @@ struct Arguments {
     /// One JSON object a line in place of a table.
     #[arg(long)]
     json: bool,
+    /// Measure `fleet` for less time.
+    #[arg(long)]
+    quick: bool,
     #[command(subcommand)]
     process: Option<OwnProcess>,
 }
@@ -51,6 +57,7 @@ enum Scenario {
     Scale,
     Failover,
     Idle,
+    Fleet,
 }
 
 /// Processes of their own.
@@ -58,7 +65,7 @@ enum Scenario {
 enum OwnProcess {
     /// Serve an instance until killed.
     #[command(hide = true)]
-    Instance { listen: SocketAddr, etcd: String, prefix: String },
+    Instance { listen: SocketAddr, etcd: String, prefix: String, http: Option<SocketAddr> },
     /// Serve bare tonic streams until killed.
     #[command(hide = true)]
     Bare { listen: SocketAddr },
@@ -68,8 +75,8 @@ enum OwnProcess {
 async fn main() -> Result<()> {
     let arguments = Arguments::parse();
     match &arguments.process {
-        Some(OwnProcess::Instance { listen, etcd, prefix }) => {
-            instance::serve_forever(*listen, etcd, prefix).await
+        Some(OwnProcess::Instance { listen, etcd, prefix, http }) => {
+            instance::serve_forever(*listen, etcd, prefix, *http).await
         }
         Some(OwnProcess::Bare { listen }) => idle::bare::serve_forever(*listen).await,
         None => measure(&arguments).await,
@@ -87,6 +94,7 @@ async fn measure(arguments: &Arguments) -> Result<()> {
             Scenario::Scale => scale::run(&report, etcd()?).await?,
             Scenario::Failover => failover::run(&report, etcd()?).await?,
             Scenario::Idle => idle::run(&report, etcd()?).await?,
+            Scenario::Fleet => fleet::run(&report, etcd()?, arguments.quick).await?,
         }
     }
     Ok(())

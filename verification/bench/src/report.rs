@@ -1,5 +1,6 @@
 //! The output of figures: a table as they come, or one JSON object a line.
 
+use std::fmt;
 use std::time::Duration;
 
 use anyhow::Result;
@@ -46,6 +47,13 @@ impl Report {
     /// Tells one figure.
     pub(crate) fn tell(&self, figure: &Figure) -> Result<()> {
         let line = if self.json { serde_json::to_string(figure)? } else { row(figure) };
+        println!("{line}");
+        Ok(())
+    }
+
+    /// Tells a row of a table that has its own columns.
+    pub(crate) fn tell_row(&self, row: &(impl Serialize + fmt::Display)) -> Result<()> {
+        let line = if self.json { serde_json::to_string(row)? } else { row.to_string() };
         println!("{line}");
         Ok(())
     }

@@ -15,6 +15,14 @@ pub(crate) fn median(mut times: Vec<Duration>) -> Duration {
     times.get(times.len() / 2).copied().unwrap_or_default()
 }
 
+/// The time within which `percent` of them were; zero of none.
+pub(crate) fn percentile(times: &[Duration], percent: usize) -> Duration {
+    let mut times = times.to_vec();
+    times.sort_unstable();
+    let place = (times.len() * percent).div_ceil(100).saturating_sub(1);
+    times.get(place).copied().unwrap_or_default()
+}
+
 /// In milliseconds.
 pub(crate) fn ms(time: Duration) -> f64 {
     time.as_secs_f64() * 1e3
@@ -23,4 +31,17 @@ pub(crate) fn ms(time: Duration) -> f64 {
 /// In microseconds.
 pub(crate) fn us(time: Duration) -> f64 {
     time.as_secs_f64() * 1e6
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_percentile_is_one_of_the_times() {
+        let times: Vec<Duration> = (1..=200).map(Duration::from_millis).collect();
+        assert_eq!((ms(percentile(&times, 50)), ms(percentile(&times, 99))), (100.0, 198.0));
+        assert_eq!(percentile(&times[..1], 99), times[0]);
+        assert_eq!(percentile(&[], 99), Duration::ZERO);
+    }
 }

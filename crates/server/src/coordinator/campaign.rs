@@ -32,13 +32,13 @@ pub(crate) async fn run(coordinator: Coordinator) {
 }
 
 fn election(coordinator: &Coordinator) -> Election {
-    let Coordinator { store, group, options, entropy, .. } = coordinator;
+    let Coordinator { store, group, options, entropy, lease, reread_every, .. } = coordinator;
     let leader = LeaderRecord::new(options.id.clone(), options.address.clone(), options.wall.now());
     let key = group.layout().encode(&Key::Leader);
     let mut election = election::Options::new(key, encode(&leader));
-    election.ttl = options.leader_ttl;
+    election.reread_every = reread_every.clone();
     election.backoff.seed = entropy.number();
-    Election::new(Arc::clone(store), election)
+    Election::new(Arc::clone(store), election, lease.clone())
 }
 
 async fn serve(coordinator: &Coordinator, term: Term) {

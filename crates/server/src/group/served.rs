@@ -41,15 +41,13 @@ struct MemberKinds<T> {
 }
 
 impl ServedGroup {
-    /// The group, and the keeper that moves its view.
+    /// The group, and the keeper that moves its view, which has `options`.
     pub(crate) fn new(
         store: Arc<dyn Store>,
         identity: Arc<StoreIdentity>,
         layout: Layout,
-        seed: u64,
+        options: view::Options,
     ) -> (Self, view::Keeper<GroupView>) {
-        let mut options = view::Options::new(layout.prefix());
-        options.backoff.seed = seed;
         let (hub, routers, sessions) = (Arc::<Hub>::default(), Arc::<Hub>::default(), Arc::default());
         let state = GroupState::new(layout.clone()).in_cluster(Arc::clone(identity.record()));
         let state = GroupView::new(state, Arc::clone(&hub), Arc::clone(&routers));

@@ -113,6 +113,7 @@ impl ServedHistory {
             }
             stays
         });
+        self.pace.share(groups.len());
     }
 
     /// The group as this instance serves it; none where the directory does not know it.
@@ -133,6 +134,7 @@ impl ServedHistory {
         }
         let (served, keeper) = self.loaded_anew(instance, name);
         groups.insert(name.clone(), served.clone());
+        self.pace.share(groups.len());
         let group = served.group.clone();
         let keep_serving = Arc::clone(self).keep_serving(Arc::clone(instance), served, keeper);
         self.watch(instance, "service of a group", keep_serving);
@@ -142,8 +144,11 @@ impl ServedHistory {
     /// A group that is not loaded yet.
     fn loaded_anew(&self, instance: &Inner, name: &GroupName) -> (Served, Keeper) {
         let layout = Layout::new(&instance.options.prefix, name.clone());
-        let (store, identity) = (Arc::clone(&instance.store), Arc::clone(&self.identity));
-        let (group, keeper) = ServedGroup::new(store, identity, layout, instance.entropy.number());
+        let (store, identity) = (Arc::new(self.store.clone()), Arc::clone(&self.identity));
+        let mut options = view::Options::new(layout.prefix());
+        options.check_every = self.pace.clone();
+        options.backoff.seed = instance.entropy.number();
+        let (group, keeper) = ServedGroup::new(store, identity, layout, options);
         let (stop, campaigning) = (self.stop.child_token(), self.leaving.child_token());
         (Served { group, stop, campaigning }, keeper)
     }
@@ -199,7 +204,9 @@ impl ServedHistory {
         campaigning: &CancellationToken,
     ) -> Coordinator {
         Coordinator {
-            store: Arc::clone(&instance.store),
+            store: Arc::new(self.store.clone()),
+            lease: self.lease.clone(),
+            reread_every: self.pace.clone(),
             group: group.clone(),
             options: Arc::clone(&instance.options),
             clock: instance.clock,

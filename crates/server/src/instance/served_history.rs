@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
-use kafka_assigner_store::{View, view};
+use kafka_assigner_store::election::{LeaderLease, LeaseOptions};
+use kafka_assigner_store::{Backoff, CheckPace, SharedWatch, Store, View, view};
 use kafka_assigner_types::kv::Revision;
 use kafka_assigner_types::name::{GroupName, MemberName};
 use tokio::time::Instant;
@@ -23,6 +24,9 @@ use crate::peers::{self, Peers};
 /// nothing that they write applies any more.
 pub(super) const LAST_CALLS: Duration = Duration::from_secs(2);
 
+/// The interval of the comparisons of a group where there are few groups.
+const CHECK_EVERY: Duration = Duration::from_secs(60);
+
 /// The most members that are counted as ahead of the store: two are a sign, and by then more say nothing new.
 const MOST_AHEAD: usize = 100;
 
@@ -32,9 +36,16 @@ pub(super) struct ServedHistory {
     pub(super) identity: Arc<StoreIdentity>,
     /// When this instance began to serve it.
     since: Instant,
+    /// The store, with the one watch of everything that is served.
+    pub(super) store: SharedWatch,
+    /// The lease of the leader keys.
+    pub(super) lease: LeaderLease,
     pub(super) peers: Peers,
     pub(super) directory: View<GroupDirectory>,
     groups: Mutex<BTreeMap<GroupName, Served>>,
+    /// The pace of the comparisons of each group, and each leader key, with the store. They catch faults that nobody knows
+    /// of: what may go wrong with the one watch is seen at once.
+    pub(super) pace: CheckPace,
     /// The members that have seen a later revision than the store has, at most [`MOST_AHEAD`].
     ahead: Mutex<BTreeSet<(GroupName, MemberName)>>,
     /// Cut at once.
@@ -47,24 +58,36 @@ pub(super) struct ServedHistory {
 impl ServedHistory {
     /// Begins to serve the store under `identity`.
     pub(super) fn begin(instance: &Arc<Inner>, identity: StoreIdentity) -> Arc<Self> {
-        let (store, options) = (&instance.store, &instance.options);
-        let (peers, peers_keeper) = Peers::new(Arc::clone(store), options);
+        let options = &instance.options;
+        let backoff = Backoff { seed: instance.entropy.number(), ..Backoff::default() };
+        let (shared, watch_keeper) =
+            SharedWatch::new(Arc::clone(&instance.store), options.prefix.clone(), backoff);
+        let store: Arc<dyn Store> = Arc::new(shared.clone());
+        let leases = LeaseOptions { ttl: options.leader_ttl, backoff, ..LeaseOptions::default() };
+        let leaving = instance.leaving.child_token();
+        let (lease, lease_keeper) = LeaderLease::new(Arc::clone(&store), leases, leaving.clone());
+        let (peers, peers_keeper) = Peers::new(Arc::clone(&store), options);
         let groups = GroupDirectory::new(&options.prefix);
         let (directory, directory_keeper) =
-            View::new(Arc::clone(store), view::Options::new(groups.prefix()), groups);
+            View::new(Arc::clone(&store), view::Options::new(groups.prefix()), groups);
         let history = Arc::new(Self {
             identity: Arc::new(identity),
             since: Instant::now(),
+            store: shared,
+            lease,
             peers,
             directory,
             groups: Mutex::default(),
+            pace: CheckPace::new(CHECK_EVERY),
             ahead: Mutex::default(),
             stop: instance.stop.child_token(),
-            leaving: instance.leaving.child_token(),
+            leaving,
             tasks: TaskTracker::new(),
         });
         let Self { stop, leaving, .. } = &*history;
-        let registered = peers::stay_registered(Arc::clone(store), Arc::clone(options), leaving.clone());
+        let registered = peers::stay_registered(store, Arc::clone(options), leaving.clone());
+        history.watch(instance, "watch of the store", watch_keeper.run(stop.clone()));
+        history.watch(instance, "lease of the leader keys", lease_keeper.run());
         history.watch(instance, "view of the instances", peers_keeper.run(stop.clone()));
         history.watch(instance, "view of the groups", directory_keeper.run(stop.clone()));
         history.watch(instance, "registration of the instance", registered);
@@ -118,7 +141,8 @@ impl ServedHistory {
     pub(super) fn reached(&self) -> Revision {
         let groups = self.groups();
         let views = groups.values().map(|served| served.group.view().revision());
-        views.chain([self.directory.revision(), self.peers.revision()]).max().unwrap_or_default()
+        let others = [self.directory.revision(), self.peers.revision(), self.store.position()];
+        views.chain(others).max().unwrap_or_default()
     }
 
     /// True if a view was shown an earlier state than it has, though the store's revision is not lower: it was put back.

@@ -157,8 +157,8 @@ impl Store for Metered {
         self.measure("alarms", self.inner.alarms()).await
     }
 
-    fn request_progress(&self) {
-        self.inner.request_progress();
+    fn request_progress(&self, prefix: &[u8], revision: Revision) {
+        self.inner.request_progress(prefix, revision);
     }
 
     fn limits(&self) -> Limits {

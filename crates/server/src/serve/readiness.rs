@@ -4,6 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use kafka_assigner_core::history::StoreHistory;
+use kafka_assigner_store::shared::WatchHealth;
 use kafka_assigner_store::view::ViewHealth;
 use kafka_assigner_types::kv::Revision;
 use tokio::time::timeout;
@@ -83,8 +84,18 @@ pub(super) async fn ready(instance: &Instance) -> Vec<Finding> {
     let mut findings = vec![standing(instance)];
     findings.extend(views(instance));
     findings.extend(store(instance).await);
+    findings.extend(watch(instance));
     findings.extend(ahead(instance.members_ahead()));
     findings
+}
+
+/// While it is broken no view learns of anything. A store that is away may have broken it, or may not.
+fn watch(instance: &Instance) -> Option<Finding> {
+    let WatchHealth { broken_since, last_error } = instance.watch_health();
+    let since = broken_since?.elapsed().as_secs();
+    let error = last_error.unwrap_or_default();
+    let how = format!("broken, or not proved to be whole, for {since} s: {error}");
+    Some(Finding::new(Grade::Warning, "watch", how))
 }
 
 /// One member may err; two that have seen more than there is have seen a history that is lost.

@@ -49,9 +49,11 @@ async fn an_instance_without_its_store_stays_in_service_and_warns() {
     served.link.begin_outage(Outage::Refusing);
     let ready = get(&served, "/readyz").await;
     assert!(is_ready(&ready) && ready.contains("warning store"), "{ready}");
+    let is_broken = |answer: &String| is_ready(answer) && answer.contains("warning watch: broken");
+    until("it warns of the watch as well", probe, is_broken).await;
     assert!(get(&served, "/livez").await.starts_with("HTTP/1.1 200"));
     served.link.end_outage();
-    let is_fine = |answer: &String| answer.contains("ok store");
+    let is_fine = |answer: &String| answer.contains("ok store") && !answer.contains("warning");
     until("it does not warn any more", probe, is_fine).await;
 }
 

@@ -127,7 +127,7 @@ impl Bench {
         let reading = async {
             let mut batches: Vec<WatchBatch> = Vec::new();
             while batches.last().is_none_or(|last| last.revision < revision) {
-                batches.push(self.next(watch).await?);
+                batches.push(self.next_towards(watch, revision).await?);
             }
             Ok(batches)
         };
@@ -136,11 +136,15 @@ impl Bench {
 
     /// The next item of a watch that must go on, asking for progress meanwhile.
     pub(super) async fn next(&self, watch: &mut Watch) -> Result<WatchBatch, Error> {
+        self.next_towards(watch, Revision::default()).await
+    }
+
+    async fn next_towards(&self, watch: &mut Watch, revision: Revision) -> Result<WatchBatch, Error> {
         loop {
             if let Ok(item) = timeout(ASK_EVERY, watch.next()).await {
                 return item.expect("a watch ends with an error only");
             }
-            self.store.request_progress();
+            self.store.request_progress(&self.prefix, revision);
         }
     }
 }

@@ -3,6 +3,7 @@ use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep, timeout};
 
 use super::*;
+use crate::election::options::LeaseOptions;
 use crate::election::term::End;
 use crate::embedded::MemoryStore;
 use crate::faulty::{Fault, FaultyStore, Outage, Rates};
@@ -16,10 +17,25 @@ const TTL: Duration = Duration::from_secs(5);
 const PATIENCE: Duration = Duration::from_secs(60);
 
 fn instance(memory: &MemoryStore, seed: u64) -> (Link, Election) {
+    instance_until(memory, seed, CancellationToken::new())
+}
+
+/// An instance that gives its lease back at `stop`.
+fn instance_until(memory: &MemoryStore, seed: u64, stop: CancellationToken) -> (Link, Election) {
     let link = FaultyStore::new(memory.clone(), seed);
     let mut options = Options::new(KEY, format!("instance {seed}"));
     options.backoff.seed = seed;
-    (link.clone(), Election::new(Arc::new(link), options))
+    let lease = lease(&link, seed, stop);
+    (link.clone(), Election::new(Arc::new(link), options, lease))
+}
+
+/// The lease of an instance, which is kept until `stop`.
+fn lease(link: &Link, seed: u64, stop: CancellationToken) -> LeaderLease {
+    let mut options = LeaseOptions { ttl: TTL, ..LeaseOptions::default() };
+    options.backoff.seed = seed;
+    let (lease, keeper) = LeaderLease::new(Arc::new(link.clone()), options, stop);
+    tokio::spawn(keeper.run());
+    lease
 }
 
 /// Campaigns in a task, so that it goes on meanwhile.
@@ -119,7 +135,7 @@ async fn a_standby_with_a_deaf_watch_wins_when_it_reads_again() {
     let freed = Instant::now();
     term.resign().await;
     let successor = won(standby).await;
-    assert!(freed.elapsed() <= Options::new(KEY, "").reread_every);
+    assert!(freed.elapsed() <= Options::new(KEY, "").reread_every.interval());
     assert!(successor.is_valid());
 }
 
@@ -364,9 +380,9 @@ async fn there_are_never_two_leaders_at_once_whatever_the_links_do() {
     for seed in 0..20 {
         let memory = MemoryStore::new();
         let until = Instant::now() + Duration::from_secs(120);
-        let mut tasks = Vec::new();
+        let (mut tasks, stop) = (Vec::new(), CancellationToken::new());
         for n in 0..3 {
-            let (link, election) = instance(&memory, seed * 3 + n);
+            let (link, election) = instance_until(&memory, seed * 3 + n, stop.clone());
             link.set_rates(Rates {
                 refuse: 0.05,
                 lose_request: 0.05,
@@ -391,9 +407,170 @@ async fn there_are_never_two_leaders_at_once_whatever_the_links_do() {
         for task in tasks {
             reigns.extend(task.await.expect("no panic"));
         }
+        stop.cancel();
+        sleep(2 * TTL).await;
         reigns.sort();
         assert!(reigns.len() > 5, "seed {seed}: leadership changes");
         assert!(reigns.windows(2).all(|two| two[0].1 <= two[1].0), "seed {seed}: {reigns:?}");
         assert!(holder(&memory).await.is_none(), "seed {seed}: all were given back or ran out");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn all_terms_of_an_instance_cost_one_lease_and_its_renewals() {
+    let memory = MemoryStore::new();
+    let link = FaultyStore::new(memory.clone(), 1);
+    let lease = lease(&link, 1, CancellationToken::new());
+    let election = |number: usize| {
+        let options = Options::new(format!("leader-{number}"), "instance");
+        Election::new(Arc::new(link.clone()), options, lease.clone())
+    };
+    let elections: Vec<Election> = (0..100).map(election).collect();
+    let mut terms = Vec::new();
+    for election in &elections {
+        terms.push(election.campaign(Duration::ZERO).await);
+    }
+    let granted = terms[0].lease().id;
+    assert!(terms.iter().all(|term| term.lease().id == granted));
+    terms.pop().expect("there are 100").resign().await;
+    sleep(10 * TTL).await;
+    assert!(terms.iter().all(Term::is_valid), "the end of one term is no end of the others");
+    let kept = memory.range(b"leader-").await.expect("memory answers").records;
+    assert_eq!(kept.len(), 99, "and its key is free at once");
+    link.revoke_from_outside(granted).await.expect("memory revokes");
+    for term in &terms {
+        assert_eq!(term.end().await, End::KeyLost);
+    }
+}
+
+/// The store carries the creation out after the campaign has given it up, and the lease lives on.
+#[tokio::test(start_paused = true)]
+async fn a_key_that_was_created_too_late_is_cleared_away_by_the_next_campaign() {
+    let memory = MemoryStore::new();
+    let (link, election) = instance(&memory, 1);
+    link.script([None, None, Some(Fault::ApplyLate(Duration::from_secs(1)))]);
+    assert!(timeout(Duration::from_millis(20), election.campaign(Duration::ZERO)).await.is_err());
+    sleep(Duration::from_secs(1)).await;
+    assert!(holder(&memory).await.is_some(), "nobody leads by it");
+    let start = Instant::now();
+    let term = election.campaign(Duration::ZERO).await;
+    assert_eq!(start.elapsed(), Duration::ZERO);
+    assert!(term.is_valid() && writes(&memory, &term).await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_key_that_was_created_too_late_is_cleared_away_although_nobody_campaigns() {
+    let memory = MemoryStore::new();
+    let (link, election) = instance(&memory, 1);
+    link.script([None, None, Some(Fault::ApplyLate(TTL))]);
+    assert!(timeout(Duration::from_millis(20), election.campaign(Duration::ZERO)).await.is_err());
+    sleep(TTL).await;
+    assert!(holder(&memory).await.is_some(), "nobody leads by it");
+    sleep(TTL / 2).await;
+    assert!(holder(&memory).await.is_none(), "and its lease is renewed");
+}
+
+/// The lease lives on for the instance's other groups.
+#[tokio::test(start_paused = true)]
+async fn a_key_that_could_not_be_given_back_in_time_goes_soon_after() {
+    let memory = MemoryStore::new();
+    let link = FaultyStore::new(memory.clone(), 1);
+    let lease = lease(&link, 1, CancellationToken::new());
+    let election = |key| Election::new(Arc::new(link.clone()), Options::new(key, "instance"), lease.clone());
+    let term = election(KEY).campaign(Duration::ZERO).await;
+    let other = election("other").campaign(Duration::ZERO).await;
+    let standby = campaign(&instance(&memory, 2).1);
+    link.begin_outage(Outage::Refusing);
+    let start = Instant::now();
+    term.resign().await;
+    assert_eq!(start.elapsed(), Options::new(KEY, "").release_within, "nobody waits longer");
+    link.end_outage();
+    let successor = won(standby).await;
+    assert!(start.elapsed() < TTL, "not later than a lease that runs out");
+    assert!(successor.is_valid() && other.is_valid());
+    // The keeper has no eye on it any more.
+    successor.resign().await;
+    let again = election(KEY).campaign(Duration::ZERO).await;
+    sleep(10 * TTL).await;
+    assert!(again.is_valid() && writes(&memory, &again).await);
+}
+
+/// A group that was deleted and created again has two elections for a moment.
+#[tokio::test(start_paused = true)]
+async fn two_campaigns_of_one_instance_for_one_key_leave_each_others_terms_alone() {
+    let memory = MemoryStore::new();
+    let link = FaultyStore::new(memory.clone(), 1);
+    let lease = lease(&link, 1, CancellationToken::new());
+    let election = || Election::new(Arc::new(link.clone()), Options::new(KEY, "instance"), lease.clone());
+    let (first, second) = (election(), election());
+    let term = first.campaign(Duration::ZERO).await;
+    let standby = campaign(&second);
+    sleep(10 * TTL).await;
+    assert!(term.is_valid() && writes(&memory, &term).await);
+    let start = Instant::now();
+    term.resign().await;
+    let next = won(standby).await;
+    assert_eq!(start.elapsed(), Duration::ZERO);
+    sleep(10 * TTL).await;
+    assert!(next.is_valid() && writes(&memory, &next).await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_unknown_attempt_gives_nothing_back_that_another_campaign_of_its_instance_leads_by() {
+    let memory = MemoryStore::new();
+    let links = [1, 2].map(|seed| FaultyStore::new(memory.clone(), seed));
+    let lease = lease(&links[0], 1, CancellationToken::new());
+    let [first, second] = links.clone().map(|link| {
+        let options = Options::new(KEY, "instance");
+        Election::new(Arc::new(link), options, lease.clone())
+    });
+    // Both find the key free; the second one's creation is refused, and it does not learn that.
+    links[1].script([None, Some(Fault::LoseAnswer)]);
+    let (leading, standby) = (campaign(&first), campaign(&second));
+    let term = won(leading).await;
+    sleep(10 * TTL).await;
+    assert_eq!(links[1].counts().answers_lost, 1);
+    assert!(term.is_valid() && writes(&memory, &term).await);
+    standby.abort();
+    second.close().await;
+    sleep(10 * TTL).await;
+    assert!(term.is_valid() && writes(&memory, &term).await, "nor does the keeper of the lease");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_instance_that_stops_gives_all_its_keys_back_at_once() {
+    let (memory, stop) = (MemoryStore::new(), CancellationToken::new());
+    let (_, election) = instance_until(&memory, 1, stop.clone());
+    let term = election.campaign(Duration::ZERO).await;
+    stop.cancel();
+    assert_eq!(term.end().await, End::Resigned);
+    sleep(Duration::from_millis(1)).await;
+    assert!(holder(&memory).await.is_none() && !term.is_valid());
+}
+
+/// The keeper of the lease, which revokes it, is taken away, so that only the campaigns can write.
+#[tokio::test(start_paused = true)]
+async fn an_instance_that_leads_many_groups_and_stops_leaves_their_keys_to_one_revocation() {
+    let (memory, stop) = (MemoryStore::new(), CancellationToken::new());
+    let store: Arc<dyn Store> = Arc::new(memory.clone());
+    let (lease, keeper) = LeaderLease::new(Arc::clone(&store), LeaseOptions::default(), stop.clone());
+    let keeping = tokio::spawn(keeper.run());
+    let (mut terms, mut elections) = (Vec::new(), Vec::new());
+    for number in 0..20 {
+        let options = Options::new(format!("leader-{number}"), "instance");
+        let election = Election::new(Arc::clone(&store), options, lease.clone());
+        terms.push(election.campaign(Duration::ZERO).await);
+        elections.push(election);
+    }
+    let before = memory.range(b"leader-").await.expect("memory answers");
+    keeping.abort();
+    stop.cancel();
+    for term in terms {
+        term.resign().await;
+    }
+    for election in elections {
+        election.close().await;
+    }
+    let after = memory.range(b"leader-").await.expect("memory answers");
+    assert_eq!((after.records.len(), after.revision), (20, before.revision));
 }

@@ -5,22 +5,40 @@ use std::time::Duration;
 use bytes::Bytes;
 
 use crate::backoff::Backoff;
+use crate::pace::CheckPace;
+
+/// The options of the lease that all terms of an instance share.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LeaseOptions {
+    /// Its time to live. Default 5 s. The leaders of a dead instance are replaced after it, and those of a living one stop
+    /// at two thirds of it without a confirmation.
+    pub ttl: Duration,
+    /// The longest time for giving it back before it is left to run out. Default 1 s: shutdowns wait for it.
+    pub release_within: Duration,
+    /// The waits after failures.
+    pub backoff: Backoff,
+}
+
+impl Default for LeaseOptions {
+    fn default() -> Self {
+        let (ttl, release_within) = (Duration::from_secs(5), Duration::from_secs(1));
+        Self { ttl, release_within, backoff: Backoff::default() }
+    }
+}
 
 /// The options of an election.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct Options {
     /// The key that the leader holds.
     pub key: Bytes,
     /// The value of the key: the leader's name and address.
     pub value: Bytes,
-    /// The time to live of the leader's lease. Default 5 s. A dead leader is replaced after it, and a
-    /// living one stops at two thirds of it without a confirmation.
-    pub ttl: Duration,
     /// The interval in which a standby, and a leader, reads the key without an event of its watch. Default 5 s: a
-    /// deaf watch costs about as much as a dead leader.
-    pub reread_every: Duration,
-    /// The longest time for deleting the key before it is left to the lease's expiry. Default 1 s: shutdowns wait
-    /// for it.
+    /// deaf watch costs about as much as a dead leader. With a [`SharedWatch`](crate::SharedWatch), which proves that
+    /// it is not deaf, it may be much longer.
+    pub reread_every: CheckPace,
+    /// The longest time for deleting the key before that is left to the next campaign, or to the keeper of the lease.
+    /// Default 1 s: shutdowns wait for it.
     pub release_within: Duration,
     /// The waits after failures.
     pub backoff: Backoff,
@@ -32,8 +50,7 @@ impl Options {
         Self {
             key: key.into(),
             value: value.into(),
-            ttl: Duration::from_secs(5),
-            reread_every: Duration::from_secs(5),
+            reread_every: CheckPace::new(Duration::from_secs(5)),
             release_within: Duration::from_secs(1),
             backoff: Backoff::default(),
         }

@@ -8,6 +8,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::campaign::Campaign;
+use super::lease::LeaderLease;
 use super::options::Options;
 use super::term::Term;
 use crate::traits::Store;
@@ -17,13 +18,15 @@ use crate::traits::Store;
 pub struct Election {
     store: Arc<dyn Store>,
     options: Arc<Options>,
+    lease: LeaderLease,
     tasks: TaskTracker,
 }
 
 impl Election {
-    /// Takes part with these options, once [`campaign`](Self::campaign) is called.
-    pub fn new(store: Arc<dyn Store>, options: Options) -> Self {
-        Self { store, options: Arc::new(options), tasks: TaskTracker::new() }
+    /// Takes part with these options, once [`campaign`](Self::campaign) is called. The key hangs on `lease`, which other
+    /// elections of the instance share.
+    pub fn new(store: Arc<dyn Store>, options: Options, lease: LeaderLease) -> Self {
+        Self { store, options: Arc::new(options), lease, tasks: TaskTracker::new() }
     }
 
     /// Waits until the key is free, and `wait` longer, and then until this instance holds it.
@@ -35,7 +38,7 @@ impl Election {
         let give_up = CancellationToken::new();
         let _given_up_when_dropped = give_up.clone().drop_guard();
         let (won, term) = oneshot::channel();
-        let candidate = Campaign::new(Arc::clone(&self.store), Arc::clone(&self.options));
+        let candidate = Campaign::new(Arc::clone(&self.store), Arc::clone(&self.options), self.lease.clone());
         self.tasks.spawn(candidate.run(wait, give_up, won));
         term.await.expect("a candidate ends by winning, or by the token that lives as long as this future")
     }

@@ -1,11 +1,12 @@
 //! The term of a leader.
 
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
+use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 use kafka_assigner_types::kv::{Compare, Lease, Must, Revision};
-use tokio::time::Instant;
 use tokio_util::sync::{CancellationToken, DropGuard};
+
+use super::lease::HeldLease;
 
 /// The reasons for the end of a term.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,22 +25,14 @@ pub enum End {
 /// The state of a term, which its keeper shares with the leader.
 #[derive(Debug)]
 pub(super) struct TermState {
-    valid_until: Mutex<Instant>,
+    held: Arc<HeldLease>,
     end: OnceLock<End>,
     ended: CancellationToken,
 }
 
 impl TermState {
-    pub(super) fn new(valid_until: Instant) -> Self {
-        Self { valid_until: Mutex::new(valid_until), end: OnceLock::new(), ended: CancellationToken::new() }
-    }
-
-    fn valid_until(&self) -> MutexGuard<'_, Instant> {
-        self.valid_until.lock().expect("no code under this lock panics")
-    }
-
-    pub(super) fn confirm(&self, valid_until: Instant) {
-        *self.valid_until() = valid_until;
+    pub(super) fn new(held: Arc<HeldLease>) -> Self {
+        Self { held, end: OnceLock::new(), ended: CancellationToken::new() }
     }
 
     /// Ends the term; only the first end counts.
@@ -56,7 +49,6 @@ impl TermState {
 pub struct Term {
     pub(super) key: Bytes,
     pub(super) create_revision: Revision,
-    pub(super) lease: Lease,
     pub(super) state: Arc<TermState>,
     pub(super) released: CancellationToken,
     pub(super) release: DropGuard,
@@ -75,17 +67,17 @@ impl Term {
         self.create_revision
     }
 
-    /// The lease that the key hangs on.
+    /// The lease that the key hangs on, with the keys of the instance's other terms.
     #[must_use]
-    pub const fn lease(&self) -> Lease {
-        self.lease
+    pub fn lease(&self) -> Lease {
+        self.state.held.lease()
     }
 
     /// Returns true if the leader may act: the term has not ended, and was confirmed less than two thirds of the
     /// lease ago. Cheap, and right even where the task that keeps the term was not run for a while.
     #[must_use]
     pub fn is_valid(&self) -> bool {
-        !self.state.ended.is_cancelled() && Instant::now() < *self.state.valid_until()
+        !self.state.ended.is_cancelled() && self.state.held.is_valid()
     }
 
     /// Is cancelled when the term ends; cancelling it oneself does nothing to the term.

@@ -11,7 +11,7 @@ use crate::traits::Store;
 /// Waits until the key was deleted at `from` or later, or until it is time to read it again.
 pub(super) async fn vacated(store: &dyn Store, options: &Options, from: Revision) -> Result<(), Error> {
     let watching = async {
-        let mut watch = store.watch(&options.key, from).await?;
+        let mut watch = store.watch_changes(&options.key, from).await?;
         while let Some(batch) = watch.next().await {
             if batch?.changes.iter().any(|change| deletes(change, &options.key)) {
                 break;
@@ -19,7 +19,7 @@ pub(super) async fn vacated(store: &dyn Store, options: &Options, from: Revision
         }
         Ok(())
     };
-    timeout(options.reread_every, watching).await.unwrap_or(Ok(()))
+    timeout(options.reread_every.interval(), watching).await.unwrap_or(Ok(()))
 }
 
 /// Returns true if the key itself was deleted. Other writes to it, or to a key with this prefix, don't count.

@@ -7,6 +7,7 @@ use tokio::time::{Instant, sleep, timeout, timeout_at};
 use tonic::Request;
 use tonic::metadata::MetadataValue;
 
+use super::advice::Advice;
 use super::credentials::{Credentials, Token};
 use super::endpoints::{EtcdEndpoints, Pinned};
 use super::fault::AttemptError;
@@ -29,6 +30,7 @@ const PAUSE: Duration = Duration::from_millis(100);
 pub(super) struct EtcdConnection {
     endpoints: EtcdEndpoints,
     credentials: Option<Credentials>,
+    pub(super) advice: Advice,
     pub(super) attempt_timeout: Duration,
     pub(super) request_timeout: Duration,
 }
@@ -48,6 +50,7 @@ impl EtcdConnection {
             endpoints: EtcdEndpoints::new(options)?,
             credentials: identity
                 .map(|(user, password): (String, Password)| Credentials::new(user, password)),
+            advice: Advice::default(),
             attempt_timeout: options.attempt_timeout,
             request_timeout: options.request_timeout,
         })

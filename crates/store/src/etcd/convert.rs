@@ -38,10 +38,16 @@ pub(super) fn key_range(prefix: &[u8]) -> (Bytes, Bytes) {
     (key, end.into())
 }
 
-pub(super) fn record(kv: wire::KeyValue) -> Record {
+/// A copy of its own. What is decoded is a part of the whole answer: as long as one small key is kept, so is an answer of
+/// perhaps a megabyte.
+fn own(part: &Bytes) -> Bytes {
+    Bytes::copy_from_slice(part)
+}
+
+pub(super) fn record(kv: &wire::KeyValue) -> Record {
     Record {
-        key: kv.key,
-        value: kv.value,
+        key: own(&kv.key),
+        value: own(&kv.value),
         create_revision: revision(kv.create_revision),
         mod_revision: revision(kv.mod_revision),
         lease: LeaseId(kv.lease),
@@ -52,9 +58,9 @@ pub(super) fn change(event: wire::Event) -> Change {
     let deleted = event.r#type() == EventType::Delete;
     let kv = event.kv.unwrap_or_default();
     if deleted {
-        return Change::Delete { key: kv.key, revision: revision(kv.mod_revision) };
+        return Change::Delete { key: own(&kv.key), revision: revision(kv.mod_revision) };
     }
-    Change::Put(record(kv))
+    Change::Put(record(&kv))
 }
 
 pub(super) fn get_request(key: &[u8]) -> RangeRequest {
@@ -63,7 +69,7 @@ pub(super) fn get_request(key: &[u8]) -> RangeRequest {
 
 pub(super) fn get_answer(response: RangeResponse) -> (Option<Record>, Revision) {
     let revision = header_revision(response.header);
-    (response.kvs.into_iter().next().map(record), revision)
+    (response.kvs.into_iter().next().map(|kv| record(&kv)), revision)
 }
 
 /// Takes in one page of a listing; the first one sets the revision.
@@ -71,7 +77,7 @@ pub(super) fn add_page(snapshot: &mut Snapshot, page: RangeResponse) {
     if snapshot.revision == Revision::default() {
         snapshot.revision = header_revision(page.header);
     }
-    snapshot.records.extend(page.kvs.into_iter().map(record));
+    snapshot.records.extend(page.kvs.into_iter().map(|kv| record(&kv)));
 }
 
 /// # Errors
@@ -176,6 +182,8 @@ pub(super) fn leases(txn: &Txn) -> Vec<LeaseId> {
 
 #[cfg(test)]
 mod tests {
+    use prost::Message as _;
+
     use super::*;
 
     #[test]
@@ -188,6 +196,18 @@ mod tests {
         assert_eq!(range(b"a\xff\xff"), (b"a\xff\xff".to_vec(), b"b".to_vec()));
         assert_eq!(range(b"\xff"), (b"\xff".to_vec(), b"\0".to_vec()));
         assert_eq!(range(b""), (b"\0".to_vec(), b"\0".to_vec()));
+    }
+
+    #[test]
+    fn what_is_kept_of_an_answer_does_not_keep_all_of_it() {
+        let kv = wire::KeyValue { key: "key".into(), value: "value".into(), ..Default::default() };
+        let answer = RangeResponse { kvs: vec![kv.clone(), kv], ..Default::default() };
+        let received = Bytes::from(answer.encode_to_vec());
+        let snapshot = &mut Snapshot::default();
+        add_page(snapshot, RangeResponse::decode(received.clone()).unwrap());
+        for part in snapshot.records.iter().flat_map(|record| [&record.key, &record.value]) {
+            assert!(!received.as_ptr_range().contains(&part.as_ptr()), "{part:?}");
+        }
     }
 
     #[test]

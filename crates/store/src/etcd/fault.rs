@@ -16,6 +16,8 @@ pub(super) enum AttemptError {
     Lost(Option<Status>),
     /// Nothing happened: the server does not know our token (any more).
     StaleToken(Status),
+    /// Nothing happened: the user or the password is wrong, so no call can be made at all.
+    WrongPassword(Status),
     /// Nothing happened: the named lease is over.
     NoLease,
     /// Nothing happened: the revision is no longer in the history.
@@ -35,7 +37,7 @@ impl AttemptError {
         match self {
             Self::Unsent(_) | Self::Lost(_) => false,
             Self::StaleToken(_) => !can_log_in,
-            Self::NoLease | Self::Compacted | Self::Refused(_) => true,
+            Self::WrongPassword(_) | Self::NoLease | Self::Compacted | Self::Refused(_) => true,
         }
     }
 
@@ -62,7 +64,7 @@ impl AttemptError {
         match self {
             Self::Unsent(status) => Error::Unavailable { operation, source: Some(cause(status)) },
             Self::Lost(status) => Error::Unavailable { operation, source: status.map(cause) },
-            Self::StaleToken(status) => Error::Denied(status.message().to_owned()),
+            Self::StaleToken(status) | Self::WrongPassword(status) => denied(&status),
             Self::NoLease => Error::Invalid("the lease does not exist".to_owned()),
             Self::Compacted => Error::Invalid("the revision is compacted".to_owned()),
             Self::Refused(error) => error,
@@ -81,7 +83,7 @@ impl From<Status> for AttemptError {
             Code::InvalidArgument if says("revision of auth store is old") || says("user name is empty") => {
                 Self::StaleToken(status)
             }
-            Code::InvalidArgument if says("authentication failed") => Self::Refused(denied(&status)),
+            Code::InvalidArgument if says("authentication failed") => Self::WrongPassword(status),
             Code::PermissionDenied => Self::Refused(denied(&status)),
             Code::ResourceExhausted if says("space exceeded") => Self::Refused(Error::NoSpace),
             Code::ResourceExhausted if says("too many requests") => Self::Unsent(status),
@@ -191,6 +193,8 @@ mod tests {
         let aged = Status::new(Code::Unauthenticated, "etcdserver: invalid auth token");
         assert!(matches!(AttemptError::from(aged), AttemptError::StaleToken(_)));
         let wrong = Status::new(Code::InvalidArgument, "etcdserver: authentication failed, invalid user ID");
-        assert!(matches!(AttemptError::from(wrong), AttemptError::Refused(Error::Denied(_))));
+        let wrong = AttemptError::from(wrong);
+        assert!(matches!(wrong, AttemptError::WrongPassword(_)) && wrong.is_final(true));
+        assert!(matches!(wrong.of_read("get"), Error::Denied(_)));
     }
 }

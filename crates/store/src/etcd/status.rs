@@ -8,7 +8,7 @@ use super::wire::{AlarmMember, AlarmType, StatusResponse};
 /// The status of one member, with the cluster's alarms.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EtcdStatus {
-    /// The member's version, as `3.7.3`.
+    /// The member's version, as `3.7.3`; empty where the user may not know it.
     pub version: String,
     /// Bytes of its database file, which count against the quota.
     pub size: u64,
@@ -38,7 +38,9 @@ impl EtcdStatus {
     /// The active alarms, one line each, with the remedy.
     #[must_use]
     pub fn alarms(&self) -> Vec<String> {
-        let too_old = version::check(&self.version).err().map(|error| error.to_string());
+        let version = Some(&self.version).filter(|version| !version.is_empty());
+        let too_old =
+            version.and_then(|version| version::check(version).err()).map(|error| error.to_string());
         let space = self.out_of_space.then(|| Error::NoSpace.to_string());
         let corrupt = "a member of etcd found its data corrupt: replace that member";
         let corrupt = self.corrupt.then(|| corrupt.to_owned());

@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use kafka_assigner_types::kv::{Lease, LeaseId, Limits, Record, Revision, Snapshot, Txn, TxnOutcome};
 
-use super::connection::EtcdConnection;
+use super::connection::{EtcdConnection, MemberChannel};
 use super::convert::{
     add_page, get_answer, get_request, key_range, leases, txn_outcome, txn_request, wire_revision,
 };
@@ -18,8 +18,8 @@ use super::options::EtcdOptions;
 use super::status::EtcdStatus;
 use super::watch::Watches;
 use super::wire::{
-    AlarmRequest, CompactionRequest, LeaseGrantRequest, LeaseRevokeRequest, RangeRequest, StatusRequest,
-    TxnRequest,
+    AlarmRequest, AlarmResponse, CompactionRequest, LeaseGrantRequest, LeaseRevokeRequest, RangeRequest,
+    StatusRequest, StatusResponse, TxnRequest,
 };
 use crate::error::Error;
 use crate::traits::{Store, Watch};
@@ -40,7 +40,7 @@ pub struct EtcdStore {
     pub(super) connection: Arc<EtcdConnection>,
     keep_alive: KeepAlive,
     watches: Watches,
-    /// The first key that was asked for: whoever may read anything may read it.
+    /// The first key or prefix that was read: a user may read nothing else for sure.
     readable: Arc<OnceLock<Bytes>>,
 }
 
@@ -79,19 +79,41 @@ impl EtcdStore {
     /// The status of the member in use, with the alarms of the whole cluster. Cancel safe.
     ///
     /// # Errors
-    /// As for a read.
+    /// As for a read; some versions of etcd tell it to root alone.
     pub async fn status(&self) -> Result<EtcdStatus, Error> {
-        let status = self
-            .connection
-            .read(|link| async move { link.maintenance().status(link.request(StatusRequest {})).await })
-            .await
-            .map_err(|fault| fault.of_read("status"))?;
-        let alarms = self
-            .connection
-            .read(|link| async move { link.maintenance().alarm(link.request(AlarmRequest::default())).await })
-            .await
-            .map_err(|fault| fault.of_read("status"))?;
+        let status = self.member_status().await.map_err(|fault| fault.of_read("status"))?;
+        let alarms = self.raised_alarms().await.map_err(|fault| fault.of_read("status"))?;
         Ok(EtcdStatus::new(status, &alarms.alarms))
+    }
+
+    async fn member_status(&self) -> Result<StatusResponse, AttemptError> {
+        let ask = |link: MemberChannel| async move {
+            link.maintenance().status(link.request(StatusRequest {})).await
+        };
+        self.connection.read(ask).await
+    }
+
+    async fn raised_alarms(&self) -> Result<AlarmResponse, AttemptError> {
+        let ask = |link: MemberChannel| async move {
+            link.maintenance().alarm(link.request(AlarmRequest::default())).await
+        };
+        self.connection.read(ask).await
+    }
+
+    /// What the user may know of the status and the alarms.
+    async fn known_alarms(&self) -> Result<Vec<String>, AttemptError> {
+        let advice = &self.connection.advice;
+        let status = advice.unless_denied("the size and the version of etcd", self.member_status().await)?;
+        let alarms = advice.unless_denied("the alarms of etcd", self.raised_alarms().await)?;
+        let status = EtcdStatus::new(status.unwrap_or_default(), &alarms.unwrap_or_default().alarms);
+        Ok(status.alarms())
+    }
+
+    /// Notes a key that may be read; whoever may list a prefix may read it as a key. No key is empty.
+    fn note_readable(&self, key: &[u8]) {
+        if !key.is_empty() {
+            self.readable.get_or_init(|| Bytes::copy_from_slice(key));
+        }
     }
 
     /// A listing, or `None` when a compaction took its revision away between two pages.
@@ -151,6 +173,7 @@ impl Store for EtcdStore {
     async fn range(&self, prefix: &[u8]) -> Result<Snapshot, Error> {
         for _ in 0..LISTINGS {
             if let Some(snapshot) = self.list(prefix).await? {
+                self.note_readable(prefix);
                 return Ok(snapshot);
             }
         }
@@ -160,7 +183,7 @@ impl Store for EtcdStore {
     async fn get(&self, key: &[u8]) -> Result<(Option<Record>, Revision), Error> {
         let answer = self.read_range(get_request(key)).await;
         if answer.is_ok() {
-            self.readable.get_or_init(|| Bytes::copy_from_slice(key));
+            self.note_readable(key);
         }
         answer.map(get_answer).map_err(|fault| fault.of_read("get"))
     }
@@ -227,12 +250,13 @@ impl Store for EtcdStore {
         Duration::from_secs(1)
     }
 
-    fn request_progress(&self) {
+    /// One request speaks of all watches.
+    fn request_progress(&self, _prefix: &[u8], _revision: Revision) {
         self.watches.ask_for_progress();
     }
 
     async fn alarms(&self) -> Result<Vec<String>, Error> {
-        Ok(self.status().await?.alarms())
+        self.known_alarms().await.map_err(|fault| fault.of_read("status"))
     }
 
     fn limits(&self) -> Limits {

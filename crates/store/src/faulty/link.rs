@@ -22,6 +22,8 @@ pub enum Outage {
 pub(super) struct Condition {
     pub(super) outage: Option<Outage>,
     pub(super) held: bool,
+    /// Watches from before the last of these deliver nothing more.
+    pub(super) silenced: u64,
     pub(super) cuts: u64,
 }
 

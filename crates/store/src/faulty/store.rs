@@ -75,6 +75,11 @@ impl<S: Store + Clone> FaultyStore<S> {
         self.link.condition.update(|condition| condition.held = false);
     }
 
+    /// Silences the watches that run over this link now: they neither deliver nor end any more. Later ones are whole.
+    pub fn silence_watches(&self) {
+        self.link.condition.update(|condition| condition.silenced += 1);
+    }
+
     /// Makes the next `batches` with changes vanish from watches without a word: what no store may do, and
     /// what views have to notice all the same.
     pub fn swallow_batches(&self, batches: u32) {
@@ -216,8 +221,8 @@ impl<S: Store + Clone> Store for FaultyStore<S> {
         self.inner.lease_rounding()
     }
 
-    fn request_progress(&self) {
-        self.inner.request_progress();
+    fn request_progress(&self, prefix: &[u8], revision: Revision) {
+        self.inner.request_progress(prefix, revision);
     }
 
     fn limits(&self) -> Limits {

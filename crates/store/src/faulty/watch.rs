@@ -13,14 +13,15 @@ struct FaultyWatch {
     inner: Watch,
     link: Arc<FaultyLink>,
     cuts: u64,
+    silenced: u64,
     over: bool,
 }
 
 /// Puts a watch on the link. The link is asked before each batch is fetched, so that what is held back
 /// is still in the store, where a compaction can take it away.
 pub(super) fn over(inner: Watch, link: Arc<FaultyLink>) -> Watch {
-    let cuts = link.condition.read(|condition| condition.cuts);
-    stream::unfold(FaultyWatch { inner, link, cuts, over: false }, step).boxed()
+    let Condition { cuts, silenced, .. } = link.condition.read(Condition::clone);
+    stream::unfold(FaultyWatch { inner, link, cuts, silenced, over: false }, step).boxed()
 }
 
 async fn step(mut line: FaultyWatch) -> Option<(Result<WatchBatch, Error>, FaultyWatch)> {
@@ -39,7 +40,8 @@ impl FaultyWatch {
             if condition.cuts > self.cuts || condition.outage == Some(Outage::Refusing) {
                 return Some(Err(self.cut()));
             }
-            let open = condition.outage.is_none() && !condition.held;
+            let is_silenced = condition.silenced > self.silenced;
+            let open = condition.outage.is_none() && !condition.held && !is_silenced;
             tokio::select! {
                 biased;
                 // The link first: a fault precedes the watch's next batch.

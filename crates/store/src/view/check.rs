@@ -34,6 +34,8 @@ pub(super) struct Check {
     store: Arc<dyn Store>,
     options: Options,
     phase: CheckPhase,
+    /// The rests so far.
+    rests: u32,
 }
 
 impl fmt::Debug for Check {
@@ -44,8 +46,9 @@ impl fmt::Debug for Check {
 
 impl Check {
     pub(super) fn new(store: Arc<dyn Store>, options: Options) -> Self {
-        let phase = CheckPhase::Resting(Instant::now() + options.check_every);
-        Self { store, options, phase }
+        let mut check = Self { store, options, phase: CheckPhase::Resting(Instant::now()), rests: 0 };
+        check.rest();
+        check
     }
 
     /// Waits for this phase's end and enters the next one.
@@ -84,18 +87,19 @@ impl Check {
             Ok(snapshot) => {
                 let later = seen.into_iter().filter(|(_, revision)| *revision > snapshot.revision);
                 let overtaken = later.map(|(key, _)| key).collect();
+                self.store.request_progress(&self.options.prefix, snapshot.revision);
                 self.phase =
                     CheckPhase::Waiting(snapshot, overtaken, Instant::now() + self.options.stalled_after);
-                self.store.request_progress();
             }
             Err(error) => tracing::debug!(%error, "the view could not be checked"),
         }
     }
 
-    /// Goes back to rest, and hands out what was under way.
+    /// Goes back to rest, and hands out what was under way. Views that began together don't check together.
     fn rest(&mut self) -> CheckPhase {
-        let rest = CheckPhase::Resting(Instant::now() + self.options.check_every);
-        std::mem::replace(&mut self.phase, rest)
+        self.rests = self.rests.wrapping_add(1);
+        let wait = self.options.backoff.shortened(self.options.check_every.interval(), self.rests);
+        std::mem::replace(&mut self.phase, CheckPhase::Resting(Instant::now() + wait))
     }
 
     /// Notes what the watch delivered.

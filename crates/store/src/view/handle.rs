@@ -4,6 +4,7 @@ use std::pin::pin;
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
+use bytes::Bytes;
 use kafka_assigner_types::kv::Revision;
 use tokio::sync::broadcast;
 use tokio::time::timeout;
@@ -20,6 +21,7 @@ use crate::traits::Store;
 #[derive(Debug)]
 pub struct View<T: Materialized> {
     store: Arc<dyn Store>,
+    prefix: Bytes,
     state: Arc<RwLock<State<T>>>,
     health: Arc<Signal<ViewHealth>>,
     updates: broadcast::WeakSender<Arc<T::Touched>>,
@@ -29,6 +31,7 @@ impl<T: Materialized> Clone for View<T> {
     fn clone(&self) -> Self {
         Self {
             store: Arc::clone(&self.store),
+            prefix: self.prefix.clone(),
             state: Arc::clone(&self.state),
             health: Arc::clone(&self.health),
             updates: self.updates.clone(),
@@ -44,6 +47,7 @@ impl<T: Materialized> View<T> {
         let updates = broadcast::Sender::new(options.backlog.max(1));
         let view = Self {
             store: Arc::clone(&store),
+            prefix: options.prefix.clone(),
             state: Arc::clone(&state),
             health: Arc::clone(&health),
             updates: updates.downgrade(),
@@ -87,12 +91,14 @@ impl<T: Materialized> View<T> {
             ViewHealth { .. } => None,
         });
         let behind = |_| Err(Error::Behind { asked: revision, stands_at: self.revision(), within });
-        let ask = || {
-            if self.revision() < revision {
-                self.store.request_progress();
-            }
-        };
-        timeout(within, asking(ask, reached)).await.unwrap_or_else(behind)
+        timeout(within, asking(|| self.ask_for(revision), reached)).await.unwrap_or_else(behind)
+    }
+
+    /// Asks the store to let the view come to `revision` soon, where it has not.
+    pub fn ask_for(&self, revision: Revision) {
+        if self.revision() < revision {
+            self.store.request_progress(&self.prefix, revision);
+        }
     }
 
     /// Listens to every update from now on. Subscribe first, then [read](Self::read): nothing is missed.

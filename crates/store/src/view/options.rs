@@ -5,14 +5,16 @@ use std::time::Duration;
 use bytes::Bytes;
 
 use crate::backoff::Backoff;
+use crate::pace::CheckPace;
 
 /// The options of a view.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct Options {
     /// The prefix that is copied.
     pub prefix: Bytes,
-    /// The interval of the comparison with a fresh listing. Default 60 s.
-    pub check_every: Duration,
+    /// The longest interval of the comparison with a fresh listing; each one is shortened by up to half, by the seed of
+    /// `backoff`. Default 60 s.
+    pub check_every: CheckPace,
     /// The longest time for the watch to reach the revision of such a listing before it counts as
     /// stalled and is set up anew. Default 10 s: longer than a store's own recovery takes.
     pub stalled_after: Duration,
@@ -28,7 +30,7 @@ impl Options {
     pub fn new(prefix: impl Into<Bytes>) -> Self {
         Self {
             prefix: prefix.into(),
-            check_every: Duration::from_secs(60),
+            check_every: CheckPace::new(Duration::from_secs(60)),
             stalled_after: Duration::from_secs(10),
             backlog: 256,
             backoff: Backoff::default(),

@@ -9,6 +9,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use super::*;
 use crate::embedded::MemoryStore;
 use crate::faulty::{FaultyStore, Outage, Rates};
+use crate::pace::CheckPace;
 use crate::view::listener::Notice;
 
 /// The plainest copy: the records themselves. It touches the keys that changed.
@@ -241,8 +242,25 @@ async fn a_check_does_not_follow_a_store_that_was_put_back_under_a_raised_revisi
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_view_among_many_is_checked_less_often_for_as_long_as_there_are_many() {
+    let pace = CheckPace::new(Duration::from_secs(60));
+    pace.share(1_000);
+    let bench = Bench::start(Options { check_every: pace.clone(), ..options() });
+    let minutes = async |minutes: u64| {
+        let before = bench.view.health().checks;
+        sleep(Duration::from_secs(60 * minutes)).await;
+        bench.view.health().checks - before
+    };
+    assert!(matches!(minutes(10).await, 2..=4));
+    pace.share(1);
+    minutes(5).await; // The wait under way.
+    assert!(matches!(minutes(10).await, 10..=20));
+}
+
+#[tokio::test(start_paused = true)]
 async fn what_changes_during_a_check_is_no_drift() {
-    let bench = Bench::start(Options { check_every: Duration::from_millis(100), ..options() });
+    let bench =
+        Bench::start(Options { check_every: CheckPace::new(Duration::from_millis(100)), ..options() });
     let slow = Duration::from_millis(40);
     bench.store.set_rates(Rates { delay: slow, watch_delay: slow, ..Rates::default() });
     let keys = ["a/0", "a/1", "a/2", "a/3", "a/4"];
@@ -272,7 +290,7 @@ async fn a_watch_that_says_nothing_is_replaced() {
 /// Everything goes wrong for a while, and then nothing does.
 async fn heals(seed: u64) {
     let store = FaultyStore::new(MemoryStore::new(), seed);
-    let options = Options { check_every: Duration::from_secs(1), ..options() };
+    let options = Options { check_every: CheckPace::new(Duration::from_secs(1)), ..options() };
     let (view, keeper) = View::new(Arc::new(store.clone()), options, Copy::default());
     let stop = CancellationToken::new();
     let task = tokio::spawn(keeper.run(stop.clone()));

@@ -6,6 +6,7 @@ mod outages;
 mod proxy;
 mod quota;
 mod reading;
+mod shared;
 mod tls;
 
 use std::fmt::Debug;

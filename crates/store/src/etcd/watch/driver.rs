@@ -11,7 +11,7 @@ use tonic::Streaming;
 
 use super::command::WatchCommand;
 use super::progress::StreamActivity;
-use super::registry::WatchRegistry;
+use super::registry::{WatchRegistry, is_progress};
 use crate::backoff::Backoff;
 use crate::etcd::connection::{EtcdConnection, MemberChannel};
 use crate::etcd::convert::{header_revision, key_range};
@@ -108,13 +108,16 @@ impl Driver {
         }
     }
 
-    /// Refuses a member that is too old for good.
+    /// Refuses a member that is too old for good. Some versions tell theirs to root alone.
     async fn check_version(&self, link: &MemberChannel) -> Result<(), AttemptError> {
         let mut client = link.maintenance();
         let asking = client.status(link.request(StatusRequest {}));
         let asked = timeout(self.connection.attempt_timeout, asking).await;
-        let status = asked.map_err(|_| AttemptError::Lost(None))??.into_inner();
-        let checked = version::check(&status.version);
+        let asked = asked.map_err(|_| AttemptError::Lost(None))?.map_err(AttemptError::from);
+        let status =
+            self.connection.advice.unless_denied("the version of etcd, which may be too old", asked)?;
+        let Some(status) = status else { return Ok(()) };
+        let checked = version::check(&status.into_inner().version);
         checked
             .inspect_err(|error| tracing::error!(%error, "etcd is of no use"))
             .map_err(AttemptError::Refused)
@@ -135,7 +138,7 @@ impl Driver {
         match command {
             WatchCommand::Open(subscription) => session.send(self.registry.place(subscription)),
             WatchCommand::AskForProgress => {
-                if session.pulse.may_ask(self.registry.awaits_progress()) {
+                if session.pulse.wants() {
                     self.ask_for_progress(session);
                 }
             }
@@ -156,13 +159,20 @@ impl Driver {
     ) -> Result<(), AttemptError> {
         session.pulse.heard();
         self.failures = 0;
+        let is_due = is_progress(&answer) && session.pulse.told();
         let request = self.registry.receive(answer)?;
         request.into_iter().for_each(|request| session.send(request));
+        if is_due {
+            self.ask_for_progress(session);
+        }
         Ok(())
     }
 
     /// Tidies up, and makes sure that silence is peace.
     async fn tend(&mut self, session: &mut WatchConnection<'_>) -> Result<(), AttemptError> {
+        if session.pulse.is_mute(self.registry.unconfirmed_since(), self.connection.attempt_timeout) {
+            return Err(AttemptError::Lost(None));
+        }
         self.registry.tidy().into_iter().for_each(|request| session.send(request));
         if session.pulse.is_lost(2 * self.connection.request_timeout) {
             return self.check_silence(session).await;
@@ -195,3 +205,7 @@ impl Driver {
         Ok(header_revision(answer.header))
     }
 }
+
+#[cfg(test)]
+#[path = "driver_test.rs"]
+mod tests;

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 use bytes::Bytes;
 use kafka_assigner_types::kv::{Change, Revision};
 use tokio::sync::{mpsc, oneshot};
+use tokio::time::Instant;
 use tonic::Status;
 
 use crate::error::Error;
@@ -107,8 +108,8 @@ pub(super) struct WatchRegistry {
     placed: BTreeMap<i64, EtcdWatch>,
     /// Those that are not: there is no stream, or their reader is behind.
     parked: Vec<EtcdWatch>,
-    /// Creations that etcd has not answered; it answers in order.
-    unconfirmed: VecDeque<i64>,
+    /// Creations that etcd has not answered, and when they were asked for; it answers in order.
+    unconfirmed: VecDeque<(i64, Instant)>,
     last_id: i64,
     /// Progress requests without an answer on this stream.
     unanswered: usize,
@@ -137,7 +138,7 @@ impl WatchRegistry {
         let (key, range_end) = key_range(&subscription.prefix);
         let start_revision = wire_revision(subscription.start());
         self.placed.insert(self.last_id, subscription);
-        self.unconfirmed.push_back(self.last_id);
+        self.unconfirmed.push_back((self.last_id, Instant::now()));
         let create = WatchCreateRequest { key, range_end, start_revision, watch_id: self.last_id };
         request(RequestUnion::CreateRequest(create))
     }
@@ -181,13 +182,14 @@ impl WatchRegistry {
         Some(request(RequestUnion::ProgressRequest(WatchProgressRequest {})))
     }
 
-    pub(super) const fn awaits_progress(&self) -> bool {
-        self.unanswered > 0
-    }
-
     /// The newest start of a confirmed watch: etcd keeps silent about progress until its store is there.
     pub(super) fn horizon(&self) -> Option<Revision> {
         self.placed.values().filter_map(|subscription| Some(subscription.created.as_ref()?.start)).max()
+    }
+
+    /// The time of the oldest creation on this stream that etcd has not answered.
+    pub(super) fn unconfirmed_since(&self) -> Option<Instant> {
+        self.unconfirmed.front().map(|(_, asked)| *asked)
     }
 
     /// The prefix of some watch on the stream, which the user thus may read.
@@ -206,7 +208,7 @@ impl WatchRegistry {
         if response.canceled {
             return self.canceled(&response);
         }
-        if response.watch_id < 0 {
+        if is_progress(&response) {
             self.progress(header_revision(response.header));
             return Ok(None);
         }
@@ -214,7 +216,7 @@ impl WatchRegistry {
     }
 
     fn confirm(&mut self, response: &WatchResponse) -> Result<(), AttemptError> {
-        let id = self.unconfirmed.pop_front().ok_or(AttemptError::Lost(None))?;
+        let (id, _) = self.unconfirmed.pop_front().ok_or(AttemptError::Lost(None))?;
         if response.canceled {
             return self.refused(id, &response.cancel_reason);
         }
@@ -278,6 +280,11 @@ impl WatchRegistry {
         self.parked.extend(self.placed.remove(&response.watch_id));
         Some(cancel(response.watch_id))
     }
+}
+
+/// Returns true if a response tells the progress of all watches.
+pub(super) const fn is_progress(response: &WatchResponse) -> bool {
+    !response.created && !response.canceled && response.watch_id < 0
 }
 
 /// The new changes in an answer. One answer always holds whole revisions: etcd splits them only for clients

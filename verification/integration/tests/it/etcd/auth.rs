@@ -9,7 +9,8 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 use super::{
-    EtcdOptions, EtcdStore, PATIENCE, error_within, hasty, insist, private_etcd, put, store, values_to,
+    EtcdOptions, EtcdStore, Op, PATIENCE, Txn, error_within, hasty, insist, private_etcd, put, store,
+    values_to,
 };
 
 /// Makes a request to etcd's JSON gateway, with a token if there is one: our cut of its API can't manage
@@ -40,6 +41,37 @@ async fn lock(etcd: &Etcd) {
     post(etcd, "", "enable", "{}").await;
 }
 
+/// The same, with a user `few` who may read and write what begins with `/a/`, and nothing else.
+async fn lock_to_a_prefix(etcd: &Etcd) {
+    post(etcd, "", "user/add", r#"{"name": "few", "password": "few"}"#).await;
+    post(etcd, "", "role/add", r#"{"name": "one-prefix"}"#).await;
+    // "/a/" up to "/a0", as the gateway wants bytes.
+    let range = r#"{"permType": "READWRITE", "key": "L2Ev", "range_end": "L2Ew"}"#;
+    post(etcd, "", "role/grant", &format!(r#"{{"name": "one-prefix", "perm": {range}}}"#)).await;
+    post(etcd, "", "user/grant", r#"{"user": "few", "role": "one-prefix"}"#).await;
+    lock(etcd).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_user_who_may_read_and_write_one_prefix_has_a_store() {
+    let Some(etcd) = private_etcd() else { return };
+    lock_to_a_prefix(&etcd).await;
+    let few = store_as(&etcd, "few", "few");
+    let start = put(&few, "/a/k", "1").await.unwrap();
+    let mut watch = few.watch(b"/a/", start).await.unwrap();
+    assert_eq!(values_to(&mut watch, start).await, ["1"]);
+    let lease = few.grant(PATIENCE).await.unwrap();
+    let leased = Txn::guarded(Vec::new(), vec![Op::put_leased("/a/leased", "2", lease.id)]);
+    let written = few.txn(leased).await.unwrap().revision;
+    assert_eq!(values_to(&mut watch, written).await, ["2"]);
+    assert_eq!(few.range(b"/a/").await.unwrap().records.len(), 2);
+    assert_eq!(few.keep_alive(lease.id).await.unwrap(), lease.ttl);
+    assert!(few.time_to_live(lease.id).await.unwrap().is_some());
+    few.revoke(lease.id).await.unwrap();
+    assert_eq!(few.alarms().await.unwrap(), Vec::<String>::new(), "what is denied is left out");
+    assert!(matches!(few.get(b"/b").await.err(), Some(Error::Denied(_))));
+}
+
 fn store_as(etcd: &Etcd, user: &str, password: &str) -> EtcdStore {
     log_in(EtcdOptions::new([etcd.endpoint()]), user, password)
 }
@@ -66,6 +98,11 @@ async fn a_password_opens_the_store_and_nothing_else_does() {
         let watched = stranger.watch(b"/a", super::Revision(1)).await.err();
         assert!(matches!(watched, Some(Error::Denied(_))), "{watched:?}");
     }
+    let told = store_as(&etcd, "root", "wrong").alarms().await.err();
+    assert!(
+        matches!(told, Some(Error::Denied(_))),
+        "that is no lack of rights for the alarms alone: {told:?}"
+    );
     let root = store_as(&etcd, "root", "secret");
     let start = put(&root, "/a", "1").await.unwrap();
     let mut watch = root.watch(b"/a", start).await.unwrap();

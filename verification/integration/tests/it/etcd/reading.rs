@@ -67,7 +67,7 @@ async fn a_watch_right_after_a_listing_holds_up_nobodys_progress() {
     let _listed = store.watch(b"/b/", elsewhere.next()).await.unwrap();
     let told = async {
         loop {
-            store.request_progress();
+            store.request_progress(b"/a/", elsewhere);
             let Ok(batch) = timeout(Duration::from_millis(50), quiet.next()).await else { continue };
             if batch.expect("it goes on").expect("without an error").revision >= elsewhere {
                 return;
