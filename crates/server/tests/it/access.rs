@@ -1,17 +1,20 @@
 //! Who may do what: callers by token and by certificate, against an access file that changes.
 
 use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use kafka_assigner_access::CallerToken;
 use kafka_assigner_proto::v1::admin_client::AdminClient;
 use kafka_assigner_proto::v1::kafka_assigner_client::KafkaAssignerClient;
 use kafka_assigner_proto::v1::routing_client::RoutingClient;
 use kafka_assigner_proto::v1::{
-    AttachRequest, Caller, DeregisterRequest, DescribeGroupRequest, DetachRequest, HeartbeatRequest,
-    ListConsumersRequest, ListGroupsRequest, PartitionAck, PartitionReadyRequest, RegisterRequest,
-    RouterCaller, RouterHeartbeatRequest, SetGroupConfigRequest, WatchRequest,
+    AttachRequest, Caller, DeregisterRequest, DescribeGroupRequest, DetachRequest, GroupConfig,
+    HeartbeatRequest, ListConsumersRequest, ListGroupsRequest, PartitionAck, PartitionReadyRequest,
+    RegisterRequest, RouterCaller, RouterHeartbeatRequest, SetGroupConfigRequest, WatchRequest,
 };
 use kafka_assigner_proto::{BearerToken, Reason, ReasonExt as _, TokenOrigin};
+use kafka_assigner_server::grpc::AUDIT_TARGET;
 use kafka_assigner_server::serve::{Error, ServeOptions};
 use tempfile::TempDir;
 use tokio::time::timeout;
@@ -284,6 +287,59 @@ async fn a_session_that_the_service_renews_is_renewed_no_longer_once_it_is_forbi
     assert_eq!(consumers().await, 1);
     std::fs::write(&guarded.file, file(&RULES.replace(", \"billing\"", ""))).unwrap();
     until("the session has run out", consumers, |count| *count == 0).await;
+}
+
+/// The lines of the log of this thread.
+#[derive(Clone, Default)]
+struct Log(Arc<Mutex<Vec<u8>>>);
+
+impl std::io::Write for Log {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().expect("no writer panics").extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Log {
+    fn audited(&self) -> Vec<String> {
+        let text = String::from_utf8(self.0.lock().expect("no writer panics").clone()).expect("text");
+        text.lines().filter(|line| line.contains(AUDIT_TARGET)).map(str::to_owned).collect()
+    }
+}
+
+#[tokio::test]
+async fn each_change_of_an_operator_is_a_line_with_its_actor_and_the_subject_before_and_after() {
+    let log = Log::default();
+    let writer = log.clone();
+    let lines = tracing_subscriber::fmt().with_ansi(false).with_writer(move || writer.clone()).finish();
+    let _guard = tracing::subscriber::set_default(lines);
+    let guarded = Guarded::with_group().await;
+    let config = GroupConfig { debounce_ms: Some(777), ..GroupConfig::default() };
+    let request = SetGroupConfigRequest {
+        group: "g".to_owned(),
+        config: Some(config),
+        ..SetGroupConfigRequest::default()
+    };
+    let mut operator = AdminClient::new(guarded.calls("operator").await);
+    let before = log.audited().len();
+    // A caller that does not wait for the answer.
+    let _dropped = timeout(Duration::ZERO, operator.set_group_config(request.clone())).await;
+    operator.set_group_config(request.clone()).await.unwrap();
+    let told = || async { log.audited().len() - before };
+    until("the line is there", told, |count| *count >= 1).await;
+    let mut billing = AdminClient::new(guarded.calls("billing").await);
+    refused(billing.set_group_config(request).await, Reason::NotAllowed);
+    let lines = log.audited();
+    let changed = lines[before..].iter().find(|line| line.contains("\"operator\"")).expect("a line");
+    let (earlier, later) = changed.split_once("after=").expect("the subject after");
+    assert!(earlier.contains("set_group_config") && !earlier.contains("debounce_ms\\\":777"), "{changed}");
+    assert!(later.contains("777"), "{changed}");
+    let denied = lines.last().expect("a line");
+    assert!(denied.contains("\"billing\"") && denied.contains("not changed"), "{denied}");
 }
 
 #[tokio::test]
