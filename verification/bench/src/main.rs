@@ -8,9 +8,11 @@
 //! | `idle` | the memory of 1 000 connected consumers next to as many bare streams, and what they write |
 //!
 //! Figures are told with the machine, since they mean nothing without it, and beside a reference from the same run
-//! where there is one. Nothing here passes or fails. Start reading at the scenario that you are after.
+//! where there is one. No scenario passes or fails. The command `client` does: it measures the client library next to a
+//! plain consumer of librdkafka, and needs Kafka as well. Start reading at the scenario that you are after.
 
 mod child;
+mod client;
 mod consumer;
 mod event;
 mod failover;
@@ -23,6 +25,7 @@ mod scale;
 mod stopwatch;
 
 use std::net::SocketAddr;
+use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use clap::{Parser, Subcommand, ValueEnum};
@@ -42,7 +45,7 @@ struct Arguments {
     #[arg(long)]
     json: bool,
     #[command(subcommand)]
-    process: Option<OwnProcess>,
+    apart: Option<Apart>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -53,9 +56,14 @@ enum Scenario {
     Idle,
 }
 
-/// Processes of their own.
+/// What is measured apart from the service, and processes of their own.
 #[derive(Subcommand)]
-enum OwnProcess {
+enum Apart {
+    /// Measure the client library.
+    Client(client::Arguments),
+    /// Read until killed.
+    #[command(hide = true)]
+    Reader(client::reader::ReaderArguments),
     /// Serve an instance until killed.
     #[command(hide = true)]
     Instance { listen: SocketAddr, etcd: String, prefix: String },
@@ -65,15 +73,18 @@ enum OwnProcess {
 }
 
 #[tokio::main]
-async fn main() -> Result<()> {
+async fn main() -> Result<ExitCode> {
     let arguments = Arguments::parse();
-    match &arguments.process {
-        Some(OwnProcess::Instance { listen, etcd, prefix }) => {
-            instance::serve_forever(*listen, etcd, prefix).await
+    match arguments.apart {
+        Some(Apart::Client(arguments)) => return client::run(arguments).await,
+        Some(Apart::Reader(arguments)) => client::reader::run(arguments).await?,
+        Some(Apart::Instance { listen, etcd, prefix }) => {
+            instance::serve_forever(listen, &etcd, &prefix).await?;
         }
-        Some(OwnProcess::Bare { listen }) => idle::bare::serve_forever(*listen).await,
-        None => measure(&arguments).await,
+        Some(Apart::Bare { listen }) => idle::bare::serve_forever(listen).await?,
+        None => measure(&arguments).await?,
     }
+    Ok(ExitCode::SUCCESS)
 }
 
 async fn measure(arguments: &Arguments) -> Result<()> {

@@ -147,7 +147,9 @@ impl KafkaOptions {
         self.settings.iter().filter(move |(key, _)| is_of_connections(key))
     }
 
-    pub(super) fn client_config(&self) -> ClientConfig {
+    /// The configuration of librdkafka with which the runner reads, defaults included: for a consumer of your own beside it.
+    #[must_use]
+    pub fn client_config(&self) -> ClientConfig {
         let mut config = ClientConfig::new();
         for (key, value) in DEFAULTS {
             config.set(key, value);
