@@ -18,7 +18,8 @@ const REST: Duration = Duration::from_secs(15);
 #[derive(Debug, Default)]
 pub(super) struct Tally {
     records: u64,
-    bytes: u64,
+    /// Of every byte, as of one that is looked at.
+    sum: u64,
 }
 
 /// What was read of all partitions.
@@ -47,10 +48,10 @@ impl Meter {
         }
     }
 
-    /// A record was read.
+    /// A record was read: each of its bytes, as by any program that has a use for it.
     pub(super) fn count(&self, tally: &mut Tally, value: Option<&[u8]>) {
         tally.records += 1;
-        tally.bytes += value.map_or(0, <[u8]>::len) as u64;
+        tally.sum += value.unwrap_or_default().iter().map(|byte| u64::from(*byte)).sum::<u64>();
         if tally.records.is_multiple_of(STEP) {
             self.add(STEP);
         }
@@ -98,9 +99,9 @@ mod tests {
         let (meter, mut tally) = (Meter::new(Case::Small), Tally::default());
         let [first, _] = marks(Case::Small.records());
         for _ in 0..first.next_multiple_of(STEP) - 1 {
-            meter.count(&mut tally, Some(b"xyz"));
+            meter.count(&mut tally, Some(&[1, 2]));
         }
-        assert_eq!((meter.from.get(), tally.bytes), (None, 3 * tally.records));
+        assert_eq!((meter.from.get(), tally.sum), (None, 3 * tally.records));
         meter.count(&mut tally, None);
         assert!(meter.from.get().is_some());
     }

@@ -1,63 +1,45 @@
-//! A consumer of librdkafka with a queue for each partition and the runner's settings, on one thread that takes the queues
-//! in turns: the least that reading costs.
+//! A consumer of librdkafka with the runner's settings and a queue for each partition, each with a thread of its own, as rdkafka
+//! has it: partitions are read side by side, as by the runner.
 
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
-use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use kafka_assigner_client::kafka::KafkaOptions;
 use kafka_assigner_client::kafka::rdkafka::consumer::base_consumer::PartitionQueue;
 use kafka_assigner_client::kafka::rdkafka::consumer::{BaseConsumer, Consumer as _, DefaultConsumerContext};
 use kafka_assigner_client::kafka::rdkafka::error::KafkaError;
+use kafka_assigner_client::kafka::rdkafka::util::Timeout;
 use kafka_assigner_client::kafka::rdkafka::{Message as _, Offset, TopicPartitionList};
 
-use super::ReaderArguments;
 use super::meter::{Meter, Tally};
+use super::{ReaderArguments, SLOW};
 use crate::client::case::Case;
 
-/// So many records of a partition are taken before another one gets its turn.
-const TURN: usize = 1_000;
+/// The stack of a thread that takes records: a thousand of them must not count as memory of records.
+const STACK: usize = 64 * 1024;
 
-/// How often the consumer's own events are asked for.
-const EVENTS: Duration = Duration::from_secs(1);
-
-/// One partition that is read.
-struct PlainPartition {
-    queue: PartitionQueue<DefaultConsumerContext>,
-    tally: Tally,
-    has_begun: bool,
-}
+type PlainQueue = PartitionQueue<DefaultConsumerContext>;
 
 /// Reads until the process is killed. Blocks.
-pub(super) fn read(arguments: &ReaderArguments, meter: &Meter) -> Result<()> {
+pub(super) fn read(arguments: &ReaderArguments, meter: &Arc<Meter>) -> Result<()> {
     let consumer = KafkaOptions::new(&arguments.kafka, &arguments.group).client_config().create();
-    let consumer: Arc<BaseConsumer> = Arc::new(consumer?);
-    let (turns, coming) = channel();
-    let mut partitions = split(&consumer, arguments.case, &turns)?;
-    assign(&consumer, arguments.case)?;
-    thread::spawn(move || {
-        loop {
-            drop(consumer.poll(EVENTS));
-        }
-    });
-    take(&mut partitions, (&turns, &coming), meter, arguments.case == Case::Backlog)
+    let (consumer, case): (Arc<BaseConsumer>, Case) = (Arc::new(consumer?), arguments.case);
+    let queues = (0..case.partitions()).map(|partition| split(&consumer, case, partition));
+    let queues = queues.collect::<Result<Vec<_>>>()?;
+    assign(&consumer, case)?;
+    for queue in queues {
+        let meter = meter.clone();
+        thread::Builder::new().stack_size(STACK).spawn(move || take(&queue, case, &meter))?;
+    }
+    // The consumer's own events; nothing comes here that ends it.
+    loop {
+        drop(consumer.poll(Timeout::Never));
+    }
 }
 
-/// A queue that is not empty any more asks for a turn.
-fn split(consumer: &Arc<BaseConsumer>, case: Case, turns: &Sender<u32>) -> Result<Vec<PlainPartition>> {
-    let queue_of = |partition: u32| {
-        let number = i32::try_from(partition)?;
-        let mut queue = consumer.split_partition_queue(case.topic(), number).context("no queue")?;
-        let turns = turns.clone();
-        queue.set_nonempty_callback(move || {
-            // The receiver lives as long as the process.
-            let _ = turns.send(partition);
-        });
-        Ok(PlainPartition { queue, tally: Tally::default(), has_begun: false })
-    };
-    (0..case.partitions()).map(queue_of).collect()
+fn split(consumer: &Arc<BaseConsumer>, case: Case, partition: u32) -> Result<PlainQueue> {
+    consumer.split_partition_queue(case.topic(), i32::try_from(partition)?).context("there is no queue")
 }
 
 fn assign(consumer: &BaseConsumer, case: Case) -> Result<()> {
@@ -68,41 +50,21 @@ fn assign(consumer: &BaseConsumer, case: Case) -> Result<()> {
     Ok(consumer.incremental_assign(&list)?)
 }
 
-/// Takes records as they come; only the first of each partition where `is_slow`.
-fn take(
-    partitions: &mut [PlainPartition],
-    (turns, coming): (&Sender<u32>, &Receiver<u32>),
-    meter: &Meter,
-    is_slow: bool,
-) -> Result<()> {
-    while let Ok(number) = coming.recv() {
-        let partition = &mut partitions[number as usize];
-        if is_slow && partition.has_begun {
-            continue;
+/// Takes the records of a partition as they come, or slowly. Errors of brokers pass.
+fn take(queue: &PlainQueue, case: Case, meter: &Meter) {
+    let (mut tally, mut has_begun) = (Tally::default(), false);
+    loop {
+        match queue.poll(Timeout::Never) {
+            Some(Ok(record)) => meter.count(&mut tally, record.payload()),
+            Some(Err(KafkaError::PartitionEOF(_))) | None => {}
+            Some(Err(error)) => eprintln!("{error}"),
         }
-        let most = if is_slow { 1 } else { TURN };
-        if partition.take(most, meter)? == TURN {
-            turns.send(number)?;
+        if !has_begun {
+            has_begun = true;
+            meter.begin();
         }
-    }
-    Ok(())
-}
-
-impl PlainPartition {
-    /// Takes what is there, `most` at most. Returns how many that were.
-    fn take(&mut self, most: usize, meter: &Meter) -> Result<usize> {
-        for taken in 0..most {
-            match self.queue.poll(Duration::ZERO) {
-                Some(Ok(record)) => meter.count(&mut self.tally, record.payload()),
-                Some(Err(KafkaError::PartitionEOF(_))) => {}
-                Some(Err(error)) => return Err(error.into()),
-                None => return Ok(taken),
-            }
-            if !self.has_begun {
-                self.has_begun = true;
-                meter.begin();
-            }
+        if case == Case::Backlog {
+            thread::sleep(SLOW);
         }
-        Ok(most)
     }
 }
