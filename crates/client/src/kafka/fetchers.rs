@@ -24,7 +24,7 @@ const EVENTS: Duration = Duration::from_millis(250);
 /// A client that fetches.
 type Fetcher = Arc<BaseConsumer<KafkaEvents>>;
 
-/// What is fetched by whom.
+/// The clients that fetch, and the partitions of each.
 pub(super) struct Fetchers {
     options: KafkaOptions,
     /// One for each way of reading ahead, made when it is needed first. Taken only when this is dropped.

@@ -1,4 +1,4 @@
-//! How far ahead of its handler a partition is read: pure, with the bound on all of them together.
+//! The distance to which partitions are read ahead of their handlers: pure, with the bound on all of them together.
 
 use rdkafka::ClientConfig;
 
@@ -14,7 +14,7 @@ const SHORT: [(&str, &str); 3] = [
     ("fetch.message.max.bytes", "65536"),
 ];
 
-/// How far ahead a partition is read.
+/// The distance to which a partition is read ahead.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ReadAhead {
     /// As the options say.

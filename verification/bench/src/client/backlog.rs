@@ -17,7 +17,7 @@ const STILL: Duration = Duration::from_secs(8);
 /// The longest wait for that.
 const BOUND: Duration = Duration::from_secs(120);
 
-/// What a process of many partitions may take, in megabytes.
+/// The most that a process of many partitions may take, in megabytes.
 const MOST_MB: f64 = 512.0;
 
 /// Measures 1 000 partitions with a backlog.

@@ -25,7 +25,7 @@ const BATCH: usize = 500;
 /// The time for one record in the case `backlog`: every partition begins soon, and none gets far.
 const SLOW: Duration = Duration::from_millis(50);
 
-/// Whose reading is measured.
+/// The side whose reading is measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Side {
     /// The runner of the client library.

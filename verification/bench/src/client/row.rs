@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use super::case::Case;
 
-/// What a case must come to.
+/// The number that a case must reach.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Aim {
@@ -13,7 +13,7 @@ pub(super) enum Aim {
     RatioFrom(f64),
     /// The ratio is at most this.
     RatioTo(f64),
-    /// What this side takes is at most this.
+    /// This side takes at most this.
     OursTo(f64),
 }
 
@@ -21,13 +21,13 @@ pub(super) enum Aim {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(super) struct Row {
     case: String,
-    /// What the runner takes.
+    /// The cost of the runner.
     ours: f64,
-    /// What a plain consumer takes.
+    /// The cost of a plain consumer.
     plain: f64,
     /// The plain consumer's over ours where records are counted; else ours over the plain consumer's.
     ratio: f64,
-    /// What both are counted in.
+    /// The unit of both.
     unit: &'static str,
     #[serde(flatten)]
     aim: Aim,

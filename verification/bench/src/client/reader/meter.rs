@@ -14,7 +14,7 @@ const STEP: u64 = 1_024;
 /// The time of one look at a reader that has nothing to do: two heartbeats of a session of 30 s.
 const REST: Duration = Duration::from_secs(15);
 
-/// What was read of one partition.
+/// The records that were read of one partition.
 #[derive(Debug, Default)]
 pub(super) struct Tally {
     records: u64,
@@ -22,7 +22,7 @@ pub(super) struct Tally {
     sum: u64,
 }
 
-/// What was read of all partitions.
+/// The records that were read of all partitions.
 #[derive(Debug)]
 pub(super) struct Meter {
     case: Case,
