@@ -1,6 +1,7 @@
-//! `cargo xtask bench`: what the service costs, measured next to a real etcd; what strategies cost; and how long moved
-//! partitions stand still.
+//! `cargo xtask bench`: what the service costs, measured next to a real etcd; what the client library and strategies cost;
+//! and how long moved partitions stand still.
 
+mod client;
 mod gap;
 mod java;
 mod strategies;
@@ -36,6 +37,8 @@ pub(crate) struct Arguments {
 /// What is measured apart from the service.
 #[derive(Debug, clap::Subcommand)]
 enum Apart {
+    /// Measure what the client library costs, next to a plain consumer of librdkafka.
+    Client(client::Arguments),
     /// Measure strategies next to Kafka's own.
     Strategies(strategies::Arguments),
     /// Measure how long moved partitions stand still, next to Kafka's own protocols.
@@ -45,6 +48,7 @@ enum Apart {
 /// Builds the benchmarks as programs are shipped, and runs them.
 pub(crate) fn run(arguments: &Arguments, interrupt: &Interrupt) -> Result<ExitCode> {
     match &arguments.apart {
+        Some(Apart::Client(arguments)) => client::run(arguments, interrupt),
         Some(Apart::Strategies(arguments)) => strategies::run(arguments, interrupt),
         Some(Apart::Gap(arguments)) => gap::run(arguments, interrupt),
         None => service(arguments, interrupt),

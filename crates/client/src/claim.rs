@@ -9,7 +9,7 @@ use tokio::sync::Notify;
 use crate::clock::Clock;
 use crate::session::ClaimTerm;
 use kafka_assigner_types::id::Epoch;
-use kafka_assigner_types::moment::micros;
+use kafka_assigner_types::moment::{Moment, micros};
 
 /// The end of the time for which the session lets its owner act, shared by all of its partitions.
 #[derive(Debug, Clone)]
@@ -43,8 +43,13 @@ impl SessionClaim {
     }
 
     fn remaining(&self, strict: bool) -> Duration {
+        self.remaining_at(strict, self.0.clock.now())
+    }
+
+    #[inline]
+    fn remaining_at(&self, strict: bool, now: Moment) -> Duration {
         let until = if strict { &self.0.strict_until } else { &self.0.overlap_until };
-        Duration::from_micros(until.load(Ordering::SeqCst).saturating_sub(micros(self.0.clock.now().0)))
+        Duration::from_micros(until.load(Ordering::SeqCst).saturating_sub(micros(now.0)))
     }
 
     /// A claim for one partition that was granted under `epoch`, in a mode that promises one owner at a time or not.
@@ -87,6 +92,20 @@ impl Claim {
     #[must_use]
     pub fn is_valid(&self) -> bool {
         !self.remaining().is_zero()
+    }
+
+    /// Now, by the clock that [`is_valid_at`](Self::is_valid_at) takes.
+    #[cfg(feature = "kafka")]
+    #[inline]
+    pub(crate) fn now(&self) -> Moment {
+        self.session.0.clock.now()
+    }
+
+    /// As [`is_valid`](Self::is_valid), for callers that have read the clock for something else just before.
+    #[cfg(feature = "kafka")]
+    #[inline]
+    pub(crate) fn is_valid_at(&self, now: Moment) -> bool {
+        !self.has_ended() && !self.session.remaining_at(self.is_strict(), now).is_zero()
     }
 
     /// The time for which it stays valid unless it is confirmed, or ends, before: an upper bound for what its holder is

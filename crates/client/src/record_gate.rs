@@ -9,6 +9,7 @@
 //! handler waits for its own loop before it has stopped, and the move would wait for both. The Kafka runner has a word to
 //! stop of its own, and looks at the rest alone.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -28,6 +29,8 @@ const EXPECTED: Duration = Duration::from_secs(60);
 pub(crate) struct RecordGate {
     clock: Clock,
     records: Mutex<Records>,
+    /// True while there is a wish to rest, for a look without the lock.
+    rests: AtomicBool,
     /// Told when one who waits for a record has to look again.
     changed: Notify,
     /// Wakes whoever looks after all gates.
@@ -70,7 +73,8 @@ pub struct RecordPermit {
 impl RecordGate {
     /// An open gate. Each time that a rest is reached, `wake` is notified.
     pub(crate) fn new(clock: Clock, wake: Arc<Notify>) -> Self {
-        Self { clock, records: Mutex::default(), changed: Notify::new(), wake }
+        let rests = AtomicBool::default();
+        Self { clock, records: Mutex::default(), rests, changed: Notify::new(), wake }
     }
 
     /// Begins a record; `None` = none may be begun now, since the partition rests.
@@ -134,13 +138,17 @@ impl RecordGate {
         let mut records = self.records();
         if records.rest == Rest::None {
             records.rest = Rest::Awaited;
+            self.rests.store(true, Ordering::SeqCst);
             self.settle(records);
         }
     }
 
     /// Begins records as always.
     pub(crate) fn end_rest(&self) {
-        self.records().rest = Rest::None;
+        let mut records = self.records();
+        records.rest = Rest::None;
+        self.rests.store(false, Ordering::SeqCst);
+        drop(records);
         self.changed.notify_waiters();
     }
 
@@ -174,6 +182,19 @@ impl RecordGate {
 
     fn records(&self) -> MutexGuard<'_, Records> {
         self.records.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(feature = "kafka")]
+impl RecordPermit {
+    /// The record has ended at `now`, and another one begins under the same permit, as if that were a new one. False = the
+    /// gate has to be asked for a new one once this is dropped: there is a wish to rest, or the record was long.
+    pub(crate) fn renew(&mut self, now: Moment) -> bool {
+        if self.gate.rests.load(Ordering::SeqCst) || now.since(self.begun) >= LONG {
+            return false;
+        }
+        self.begun = now;
+        true
     }
 }
 
@@ -244,6 +265,28 @@ mod tests {
         advance(EXPECTED).await;
         gate.rest();
         assert!(gate.begin().is_some());
+    }
+
+    #[cfg(feature = "kafka")]
+    #[tokio::test(start_paused = true)]
+    async fn a_permit_is_renewed_unless_there_is_a_wish_to_rest_or_the_record_was_long() {
+        let gate = gate();
+        let mut permit = gate.begin().expect("open");
+        for _ in 0..3 {
+            advance(Duration::from_millis(900)).await;
+            assert!(permit.renew(gate.clock.now()), "each record counts by itself");
+        }
+        gate.rest();
+        assert!(!permit.renew(gate.clock.now()) && !gate.has_rested());
+        drop(permit);
+        assert!(gate.has_rested());
+        gate.end_rest();
+        let mut permit = gate.begin().expect("its records are short");
+        advance(Duration::from_millis(1_000)).await;
+        assert!(!permit.renew(gate.clock.now()));
+        drop(permit);
+        gate.rest();
+        assert!(gate.begin().is_none(), "the next one may be long too");
     }
 
     #[tokio::test(start_paused = true)]

@@ -6,12 +6,14 @@ use std::sync::Arc;
 use bytes::{Bytes, BytesMut};
 use kafka_assigner_types::id::{Offset, TopicPartition};
 
-use crate::headers::{OwnedHeader, RecordHeader, RecordHeaders, length, pack, packed_length};
+use crate::headers::{OwnedHeader, RecordHeader, RecordHeaders, length};
+use crate::lent_parts::LentParts;
 
 /// A record of a partition: owned, and cheap to clone, since clones share its bytes.
 ///
 /// A source that has its parts as [`Bytes`] hands them over without a copy ([`new`](Self::new) and the methods after it);
-/// one that lends them has them copied with one allocation ([`packed`](Self::packed)). The topic's name is never copied.
+/// one that lends them has them copied with one allocation ([`packed`](Self::packed)), or with one for many records
+/// ([`RecordPacker`](crate::RecordPacker)). The topic's name is never copied.
 #[derive(Clone)]
 pub struct Record {
     at: TopicPartition,
@@ -19,6 +21,8 @@ pub struct Record {
     time: RecordTime,
     /// The parts that were copied, one after the other.
     packed: Bytes,
+    /// True if they lie in the memory of other records too.
+    has_neighbours: bool,
     key: RecordPart,
     value: RecordPart,
     headers: Headers,
@@ -77,6 +81,7 @@ impl Record {
             offset,
             time,
             packed,
+            has_neighbours: false,
             key: RecordPart::Null,
             value: RecordPart::Null,
             headers: Headers::None,
@@ -92,24 +97,41 @@ impl Record {
     pub fn packed<'a>(
         at: TopicPartition,
         offset: Offset,
-        key: Option<&[u8]>,
-        value: Option<&[u8]>,
+        key: Option<&'a [u8]>,
+        value: Option<&'a [u8]>,
         headers: impl Iterator<Item = RecordHeader<'a>> + Clone,
     ) -> Self {
-        let of_headers = packed_length(headers.clone());
-        let [of_key, of_value] = [key, value].map(|part| part.map_or(0, <[u8]>::len));
-        let mut bytes = BytesMut::with_capacity(of_key + of_value + of_headers);
-        bytes.extend_from_slice(key.unwrap_or_default());
-        bytes.extend_from_slice(value.unwrap_or_default());
-        pack(&mut bytes, headers);
-        let [of_key, before_headers] = [of_key, of_key + of_value].map(length);
+        let parts = LentParts { key, value, headers };
+        let mut bytes = BytesMut::with_capacity(parts.length());
+        Self::of_parts(at, offset, &parts, |parts| {
+            parts.append_to(&mut bytes);
+            bytes.freeze()
+        })
+    }
+
+    /// The record whose parts `copy` copies, one after the other.
+    pub(crate) fn of_parts<'a, H: Iterator<Item = RecordHeader<'a>> + Clone>(
+        at: TopicPartition,
+        offset: Offset,
+        parts: &LentParts<'a, H>,
+        copy: impl FnOnce(&LentParts<'a, H>) -> Bytes,
+    ) -> Self {
+        let of_key = length(parts.key.map_or(0, <[u8]>::len));
+        let before_headers = length(parts.before_headers());
+        let packed = copy(parts);
+        let has_headers = packed.len() > before_headers as usize;
         Self {
-            key: key.map_or(RecordPart::Null, |_| RecordPart::Packed(0, of_key)),
-            value: value.map_or(RecordPart::Null, |_| RecordPart::Packed(of_key, before_headers)),
-            headers: if of_headers == 0 { Headers::None } else { Headers::Packed(before_headers) },
-            packed: bytes.freeze(),
+            key: parts.key.map_or(RecordPart::Null, |_| RecordPart::Packed(0, of_key)),
+            value: parts.value.map_or(RecordPart::Null, |_| RecordPart::Packed(of_key, before_headers)),
+            headers: if has_headers { Headers::Packed(before_headers) } else { Headers::None },
+            packed,
             ..Self::new(at, offset)
         }
+    }
+
+    /// With the word that its parts lie in the memory of other records too.
+    pub(crate) fn with_neighbours(self) -> Self {
+        Self { has_neighbours: true, ..self }
     }
 
     /// With this key, without a copy.
@@ -167,13 +189,14 @@ impl Record {
         self.slice(&self.value)
     }
 
-    /// The key, to be kept without a copy; it keeps the whole record in memory.
+    /// The key, to be kept. It is not copied, and then keeps the whole record in memory, unless that lies in the memory of
+    /// other records too.
     #[must_use]
     pub fn key_bytes(&self) -> Option<Bytes> {
         self.shared(&self.key)
     }
 
-    /// The value, to be kept without a copy; it keeps the whole record in memory.
+    /// The value, to be kept, as [`key_bytes`](Self::key_bytes).
     #[must_use]
     pub fn value_bytes(&self) -> Option<Bytes> {
         self.shared(&self.value)
@@ -206,6 +229,8 @@ impl Record {
     fn shared(&self, part: &RecordPart) -> Option<Bytes> {
         match part {
             RecordPart::Null => None,
+            // Whoever keeps it for long must not keep the neighbours.
+            RecordPart::Packed(..) if self.has_neighbours => self.slice(part).map(Bytes::copy_from_slice),
             RecordPart::Packed(from, to) => Some(self.packed.slice(*from as usize..*to as usize)),
             RecordPart::Shared(bytes) => Some(bytes.clone()),
         }

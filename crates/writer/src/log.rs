@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::{FutureExt as _, TryFutureExt as _};
+use kafka_assigner_client::kafka::KafkaOptions;
 use kafka_assigner_types::id::{Offset, TopicPartition};
 use rdkafka::consumer::stream_consumer::StreamPartitionQueue;
 use rdkafka::consumer::{Consumer as _, ConsumerContext, StreamConsumer};
@@ -28,22 +29,8 @@ const WRITING: [(&str, &str); 4] = [
     ("message.timeout.ms", "10000"),
 ];
 
-/// The settings for reading entries.
-const READING: [(&str, &str); 9] = [
-    // Required, and never used: nothing is committed, nobody subscribes.
-    ("group.id", "single-writer"),
-    ("enable.auto.commit", "false"),
-    ("enable.auto.offset.store", "false"),
-    ("enable.partition.eof", "true"),
-    // Where retention has removed the beginning, the counters can't be known.
-    ("auto.offset.reset", "error"),
-    // Bounds of each partition's queue while it waits to be taken over.
-    ("queued.min.messages", "10000"),
-    ("queued.max.messages.kbytes", "2048"),
-    // A partition that is new to a broker's connection waits for the outstanding fetch, at most this long.
-    ("fetch.wait.max.ms", "20"),
-    ("fetch.queue.backoff.ms", "10"),
-];
+/// The group that reading names, since librdkafka wants one: nothing is committed under it, and nobody subscribes.
+const GROUP: &str = "single-writer";
 
 /// The wait of a start for brokers.
 const CONNECTING: Duration = Duration::from_secs(5);
@@ -119,18 +106,13 @@ impl Log {
     }
 
     fn on(brokers: &str) -> Result<Self, LogError> {
-        let config = |settings: &[(&str, &str)]| {
-            let mut config = ClientConfig::new();
-            for (key, value) in settings {
-                config.set(*key, *value);
-            }
-            config.set("bootstrap.servers", brokers);
-            config
-        };
-        let consumer = Arc::new(config(&READING).create_with_context::<_, StreamConsumer<Quiet>>(Quiet)?);
+        // As the runner of the client library reads: the end of a partition is told, and a beginning that retention has
+        // removed is an error, since the counters can't be known then.
+        let reading = KafkaOptions::new(brokers, GROUP).client_config();
+        let consumer = Arc::new(reading.create_with_context::<_, StreamConsumer<Quiet>>(Quiet)?);
         let serving = CancellationToken::new();
         tokio::spawn(serving.clone().run_until_cancelled_owned(serve_events(consumer.clone())));
-        Ok(Self { producer: config(&WRITING).create()?, consumer, _serving: Arc::new(serving.drop_guard()) })
+        Ok(Self { producer: writing(brokers).create()?, consumer, _serving: Arc::new(serving.drop_guard()) })
     }
 
     /// Writes an entry. It has its place in the log from this call on; what is returned waits until it is there, and
@@ -168,6 +150,15 @@ impl Log {
         self.consumer.incremental_assign(&list(at, rdkafka::Offset::Offset(offset.get()))?)?;
         Ok(LogReader { queue: Some(queue), log: self.clone(), at: at.clone() })
     }
+}
+
+fn writing(brokers: &str) -> ClientConfig {
+    let mut config = ClientConfig::new();
+    for (key, value) in WRITING {
+        config.set(key, value);
+    }
+    config.set("bootstrap.servers", brokers);
+    config
 }
 
 /// Waits for what is known of a topic. Brokers that do not answer, and a topic that is missing so far, will be asked for

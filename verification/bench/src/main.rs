@@ -9,9 +9,11 @@
 //! | `fleet` | 10, 100 and 1 000 groups on one and three instances, while others write to the same etcd; only when named |
 //!
 //! Figures are told with the machine, since they mean nothing without it, and beside a reference from the same run
-//! where there is one. Nothing here passes or fails. Start reading at the scenario that you are after.
+//! where there is one. No scenario passes or fails. The command `client` does: it measures the client library next to a
+//! plain consumer of librdkafka, and needs Kafka as well. Start reading at the scenario that you are after.
 
 mod child;
+mod client;
 mod consumer;
 mod event;
 mod failover;
@@ -26,6 +28,7 @@ mod scale;
 mod stopwatch;
 
 use std::net::SocketAddr;
+use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use clap::{Parser, Subcommand, ValueEnum};
@@ -48,7 +51,7 @@ struct Arguments {
     #[arg(long)]
     quick: bool,
     #[command(subcommand)]
-    process: Option<OwnProcess>,
+    apart: Option<Apart>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -60,9 +63,14 @@ enum Scenario {
     Fleet,
 }
 
-/// Processes of their own.
+/// What is measured apart from the service, and processes of their own.
 #[derive(Subcommand)]
-enum OwnProcess {
+enum Apart {
+    /// Measure the client library.
+    Client(client::Arguments),
+    /// Read until killed.
+    #[command(hide = true)]
+    Reader(client::reader::ReaderArguments),
     /// Serve an instance until killed.
     #[command(hide = true)]
     Instance { listen: SocketAddr, etcd: String, prefix: String, http: Option<SocketAddr> },
@@ -72,15 +80,18 @@ enum OwnProcess {
 }
 
 #[tokio::main]
-async fn main() -> Result<()> {
+async fn main() -> Result<ExitCode> {
     let arguments = Arguments::parse();
-    match &arguments.process {
-        Some(OwnProcess::Instance { listen, etcd, prefix, http }) => {
-            instance::serve_forever(*listen, etcd, prefix, *http).await
+    match arguments.apart {
+        Some(Apart::Client(arguments)) => return client::run(arguments).await,
+        Some(Apart::Reader(arguments)) => client::reader::run(arguments).await?,
+        Some(Apart::Instance { listen, etcd, prefix, http }) => {
+            instance::serve_forever(listen, &etcd, &prefix, http).await?;
         }
-        Some(OwnProcess::Bare { listen }) => idle::bare::serve_forever(*listen).await,
-        None => measure(&arguments).await,
+        Some(Apart::Bare { listen }) => idle::bare::serve_forever(listen).await?,
+        None => measure(&arguments).await?,
     }
+    Ok(ExitCode::SUCCESS)
 }
 
 async fn measure(arguments: &Arguments) -> Result<()> {

@@ -95,6 +95,12 @@ impl Kafka {
         format!("127.0.0.1:{}", self.port)
     }
 
+    /// The id of the process, for a look at what it takes; `None` = it was killed.
+    #[must_use]
+    pub fn process_id(&self) -> Option<u32> {
+        self.process.as_ref().map(Process::id)
+    }
+
     fn wait(&mut self) -> io::Result<()> {
         let (mut ended, port) = (None, self.port);
         let process = self.process.as_mut().ok_or_else(|| io::Error::other("Kafka is not running"))?;

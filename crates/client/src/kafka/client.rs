@@ -1,10 +1,9 @@
-//! The rdkafka clients of a process: one reads, the other commits and asks. Everything that blocks runs beside the runtime.
+//! The rdkafka clients of a process: some read, one commits and asks. Everything that blocks runs beside the runtime.
 //!
 //! librdkafka starts no partition that is newly assigned while a commit of the same client is under way, which may last for
 //! minutes where the group's coordinator hangs.
 
-use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use kafka_assigner_types::id::{Offset, TopicPartition};
@@ -23,6 +22,7 @@ use super::commit_note::{CommitNote, topic_id_in};
 use super::commit_thread::CommitThread;
 use super::error::KafkaRunnerError;
 use super::events::KafkaEvents;
+use super::fetchers::Fetchers;
 use super::lookup::Lookup;
 use super::options::{KafkaOptions, without_secret};
 use super::reader::PartitionReader;
@@ -45,12 +45,9 @@ pub(super) struct Position {
 pub(super) struct Client(Arc<SharedClient>);
 
 struct SharedClient {
-    /// Fetches. Taken only when it is dropped.
-    reading: Option<Handle>,
+    fetchers: Fetchers,
     /// Commits, and asks for offsets. Taken only when it is dropped.
     asking: Option<Handle>,
-    /// The partitions that librdkafka reads: it complains when another one is ended.
-    assigned: Mutex<BTreeSet<TopicPartition>>,
     ends: Lookup,
     beginnings: Lookup,
     committed: Lookup,
@@ -61,36 +58,33 @@ struct SharedClient {
     _polling: DropGuard,
 }
 
-/// One client of librdkafka.
+/// The client of librdkafka that commits and asks.
 type Handle = Arc<StreamConsumer<KafkaEvents>>;
 
 impl Drop for SharedClient {
-    /// Closing librdkafka can block for 100 ms, which must not stall a runtime thread.
+    /// As for those that fetch.
     fn drop(&mut self) {
-        let handles = (self.reading.take(), self.asking.take());
-        std::thread::spawn(move || drop(handles));
+        let asking = self.asking.take();
+        std::thread::spawn(move || drop(asking));
     }
 }
 
 impl Client {
     pub(super) fn new(options: &KafkaOptions) -> Result<Self, KafkaRunnerError> {
+        let fetchers = Fetchers::new(options)?;
         let events = KafkaEvents { tokens: options.tokens.clone() };
-        let made = || options.client_config().create_with_context(events.clone()).map(Arc::new);
-        let failed = |error| KafkaRunnerError::Client(without_secret(error));
-        let [reading, asking]: [Handle; 2] = [made().map_err(failed)?, made().map_err(failed)?];
+        let made = options.client_config().create_with_context(events);
+        let asking: Handle = Arc::new(made.map_err(|error| KafkaRunnerError::Client(without_secret(error)))?);
         let polling = CancellationToken::new();
-        for handle in [&reading, &asking] {
-            let serving = polling.clone().run_until_cancelled_owned(serve_events(handle.clone()));
-            match options.tokens {
-                // It may block, which a runtime's thread must not.
-                Some(_) => on_a_thread(serving)?,
-                None => drop(tokio::spawn(serving)),
-            }
+        let serving = polling.clone().run_until_cancelled_owned(serve_events(asking.clone()));
+        match options.tokens {
+            // It may block, which a runtime's thread must not.
+            Some(_) => on_a_thread(serving)?,
+            None => drop(tokio::spawn(serving)),
         }
         Ok(Self(Arc::new(SharedClient {
-            reading: Some(reading),
+            fetchers,
             asking: Some(asking),
-            assigned: Mutex::default(),
             ends: Lookup::default(),
             beginnings: Lookup::default(),
             committed: Lookup::default(),
@@ -101,16 +95,8 @@ impl Client {
         })))
     }
 
-    pub(super) fn reading(&self) -> Handle {
-        self.0.reading.clone().expect("taken only when dropped")
-    }
-
     pub(super) fn asking(&self) -> Handle {
         self.0.asking.clone().expect("taken only when dropped")
-    }
-
-    fn assigned(&self) -> MutexGuard<'_, BTreeSet<TopicPartition>> {
-        self.0.assigned.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Begins to fetch a partition from `offset` on. Quick, since no broker is asked.
@@ -122,44 +108,22 @@ impl Client {
         offset: Offset,
     ) -> Result<PartitionReader, KafkaRunnerError> {
         let (client, at) = (self.clone(), partition.clone());
-        blocking(move || client.assign(&at, offset)).await
+        let queue = blocking(move || client.0.fetchers.assign(&at, offset)).await?;
+        Ok(PartitionReader::new(queue, partition, offset))
     }
 
-    fn assign(
-        &self,
-        partition: &TopicPartition,
-        offset: Offset,
-    ) -> Result<PartitionReader, KafkaRunnerError> {
-        let failed = |source| KafkaRunnerError::Read { partition: partition.clone(), source };
-        let consumer = self.reading();
-        // Before it is assigned: librdkafka then never forwards it to the common queue.
-        let queue = consumer
-            .split_partition_queue(partition.topic.as_str(), partition.kafka_number())
-            .ok_or_else(|| KafkaRunnerError::NotHeld(partition.clone()))?;
-        // Retention may have removed the first records.
-        let start = match offset {
-            Offset::ZERO => rdkafka::Offset::Beginning,
-            offset => rdkafka::Offset::Offset(offset.get()),
-        };
-        let list = list([(partition, start)]).map_err(failed)?;
-        consumer.incremental_assign(&list).map_err(failed)?;
-        self.assigned().insert(partition.clone());
-        Ok(PartitionReader::new(queue, partition.clone(), offset))
+    /// The offset after the last thing that librdkafka gave to the reader of a partition, the markers of transactions
+    /// included; `None` = it gave nothing yet. No broker is asked.
+    pub(super) fn position(&self, partition: &TopicPartition) -> Option<Offset> {
+        self.0.fetchers.position(partition)
     }
 
     /// Ends the fetching of a partition, if it is fetched. Its reader must be gone or unused.
     pub(super) async fn forget(&self, partition: &TopicPartition) {
         let (client, at) = (self.clone(), partition.clone());
-        if let Err(error) = blocking(move || client.unassign(&at)).await {
+        if let Err(error) = blocking(move || client.0.fetchers.unassign(&at)).await {
             warn!(%partition, %error, "not unassigned");
         }
-    }
-
-    fn unassign(&self, partition: &TopicPartition) -> KafkaResult<()> {
-        if !self.assigned().remove(partition) {
-            return Ok(());
-        }
-        self.reading().incremental_unassign(&list([(partition, rdkafka::Offset::Invalid)])?)
     }
 
     /// The offset after the last record of the log.
@@ -367,17 +331,6 @@ mod tests {
     fn first_position() -> Position {
         let note = CommitNote { epoch: Epoch(1), topic_id: None };
         Position { partition: at(0), next: Offset::ZERO.next(), note }
-    }
-
-    #[tokio::test]
-    async fn only_what_is_read_is_unassigned() {
-        let client = Client::new(&KafkaOptions::new("127.0.0.1:1", "g")).expect("valid options");
-        let (read, other) = (at(0), at(1));
-        let _reader = client.read(&read, Offset::ZERO).await.expect("no broker is asked");
-        assert_eq!(client.unassign(&other), Ok(()), "librdkafka was asked, and complained");
-        assert_eq!(client.unassign(&read), Ok(()));
-        assert!(client.reading().assignment().expect("no broker is asked").elements().is_empty());
-        assert_eq!(client.unassign(&read), Ok(()));
     }
 
     #[tokio::test]

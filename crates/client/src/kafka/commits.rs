@@ -42,11 +42,11 @@ impl ProcessedPosition {
 
     /// The record before `next` was processed.
     pub(super) fn advance(&self, next: Offset) {
-        self.0.store(next.get(), Ordering::SeqCst);
+        self.0.store(next.get(), Ordering::Release);
     }
 
     fn get(&self) -> Offset {
-        Offset::new(self.0.load(Ordering::SeqCst)).unwrap_or_default()
+        Offset::new(self.0.load(Ordering::Acquire)).unwrap_or_default()
     }
 }
 

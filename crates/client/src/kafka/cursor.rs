@@ -54,6 +54,7 @@ impl Cursor {
     }
 
     /// The offset after the last record that was taken.
+    #[inline]
     pub(super) const fn next(&self) -> Offset {
         self.next
     }
@@ -64,6 +65,7 @@ impl Cursor {
     }
 
     /// True if the next record has to be waited for.
+    #[inline]
     pub(super) fn needs_more(&self) -> bool {
         self.held.is_empty() && self.failure.is_none()
     }
@@ -73,6 +75,7 @@ impl Cursor {
     /// # Errors
     ///
     /// [`ReadFailure`], from then on for ever. What came before it can be taken.
+    #[inline]
     pub(super) fn ahead(&self) -> Result<Option<Ahead>, ReadFailure> {
         match (self.held.front(), self.failure) {
             (_, Some(ReadFailure::Reset)) => Err(ReadFailure::Reset),
@@ -83,6 +86,7 @@ impl Cursor {
     }
 
     /// Takes the record that is ahead; `None` where there is none.
+    #[inline]
     pub(super) fn take(&mut self) -> Option<Record> {
         let record = self.held.pop_front()?;
         self.next = record.offset().next();
@@ -95,6 +99,7 @@ impl Cursor {
         self.held.push_front(record);
     }
 
+    #[inline]
     pub(super) fn received(&mut self, record: Record) {
         if record.offset() < self.come {
             self.fail(ReadFailure::Reset);

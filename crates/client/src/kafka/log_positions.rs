@@ -54,15 +54,4 @@ impl Client {
             _ => Ok(None),
         }
     }
-
-    /// The offset after the last thing that librdkafka gave to the reader of a partition, the markers of transactions
-    /// included; `None` = it gave nothing yet. No broker is asked.
-    pub(super) fn position(&self, partition: &TopicPartition) -> Option<Offset> {
-        let positions = self.reading().position().ok()?;
-        let of_partition = positions.find_partition(partition.topic.as_str(), partition.kafka_number())?;
-        match of_partition.offset() {
-            rdkafka::Offset::Offset(next) => Offset::new(next).ok(),
-            _ => None,
-        }
-    }
 }

@@ -9,6 +9,7 @@ use rdkafka::types::RDKafkaConfRes;
 use tokio::sync::Semaphore;
 
 use super::error::KafkaRunnerError;
+use super::read_ahead::ReadAhead;
 use super::token_source::TokenSource;
 
 /// Settings that hold unless the user sets others.
@@ -147,11 +148,19 @@ impl KafkaOptions {
         self.settings.iter().filter(move |(key, _)| is_of_connections(key))
     }
 
-    pub(super) fn client_config(&self) -> ClientConfig {
+    /// The configuration of librdkafka with which the runner reads, defaults included: for a consumer of your own beside it.
+    #[must_use]
+    pub fn client_config(&self) -> ClientConfig {
+        self.config_for(ReadAhead::Full)
+    }
+
+    /// The same for partitions that are read so far ahead.
+    pub(super) fn config_for(&self, read_ahead: ReadAhead) -> ClientConfig {
         let mut config = ClientConfig::new();
         for (key, value) in DEFAULTS {
             config.set(key, value);
         }
+        read_ahead.apply(&mut config);
         for (key, value) in &self.settings {
             config.set(key, value);
         }

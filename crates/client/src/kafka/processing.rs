@@ -1,12 +1,14 @@
 //! The task that processes one owned partition.
 
 mod failing;
+mod turn;
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use kafka_assigner_handler::{BatchEnd, PartitionContext, Record, RecordError, RecordHandler, guarded};
 use kafka_assigner_types::id::Offset;
+use kafka_assigner_types::moment::Moment;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
@@ -21,12 +23,9 @@ use super::reader::PartitionReader;
 use super::runner_parts::RunnerParts;
 use super::state_reads::StateRead;
 use crate::context::OwnedContext;
+use crate::record_gate::RecordPermit;
 use failing::Standstill;
 
-/// The most records of a partition that are handled before another partition gets its turn.
-const BATCH: usize = 64;
-/// The same as a time: a few slow records must not keep others waiting for all of the batch.
-const BATCH_TIME: Duration = Duration::from_millis(20);
 /// The wait before the end of a log is asked for again that could not be read.
 const FIRST_RETRY: Duration = Duration::from_millis(100);
 /// The wait for a record that may be on its way to a quiet partition: as long as a fetch may wait.
@@ -80,6 +79,10 @@ pub(super) struct Processing<H: RecordHandler> {
     /// So many records come one by one, since one of them failed as part of a batch.
     singles: usize,
     standing: Standstill,
+    /// The right to the records of this turn; `None` = none is in the works.
+    in_works: Option<RecordPermit>,
+    /// The last record that was handled in this turn, until the service is told of it.
+    handled: Option<Offset>,
     /// True if a record was handled after the word to stop.
     overlapped: bool,
 }
@@ -116,6 +119,8 @@ impl<H: RecordHandler> Processing<H> {
             since_snapshot: 0,
             singles: 0,
             standing: Standstill::default(),
+            in_works: None,
+            handled: None,
             overlapped: false,
         }
     }
@@ -157,7 +162,8 @@ impl<H: RecordHandler> Processing<H> {
         }
         match self.next_comes(&mut partition.reader).await {
             Ok(true) if self.context.may_act() => {
-                self.one(partition).await;
+                self.one(partition, self.owned.claim().now()).await;
+                self.end_turn();
             }
             Ok(_) => {}
             Err(error) => debug!(partition = %self.context.partition(), %error, "stopped without overlap"),
@@ -260,27 +266,6 @@ impl<H: RecordHandler> Processing<H> {
         }
     }
 
-    /// Handles records that are there, for a while.
-    async fn batch(&mut self, partition: &mut Partition<H::State>) {
-        let (permits, stop) = (self.parts.permits.clone(), self.stop.clone());
-        let _permit = tokio::select! {
-            biased;
-            // Nothing more is begun, so there is nothing to wait for.
-            () = stop.cancelled() => return,
-            // Its turn.
-            permit = permits.acquire() => permit.expect("never closed"),
-        };
-        let until = Instant::now() + BATCH_TIME;
-        for _ in 0..BATCH {
-            if !self.may_go_on() || !self.next(partition).await || Instant::now() >= until {
-                break;
-            }
-        }
-        self.take_snapshot_when_due(partition);
-        // Handlers that never wait must not keep the thread for themselves.
-        tokio::task::yield_now().await;
-    }
-
     fn take_snapshot_when_due(&mut self, partition: &Partition<H::State>) {
         let Some(snapshots) = &self.parts.rules.snapshots else { return };
         if self.since_snapshot < snapshots.every.get() || partition.is_cut || !self.context.may_act() {
@@ -292,34 +277,26 @@ impl<H: RecordHandler> Processing<H> {
         }
     }
 
-    fn may_go_on(&self) -> bool {
-        let waits = self.standing.is_now() || self.retry_at.is_some_and(|at| at > Instant::now());
-        !waits && !self.stop.is_cancelled() && self.context.may_act()
-    }
-
     /// Handles what is ahead: a record, or a batch where the handler takes some.
-    async fn next(&mut self, partition: &mut Partition<H::State>) -> bool {
+    async fn next(&mut self, partition: &mut Partition<H::State>, now: Moment) -> bool {
         let next = partition.reader.next();
         if H::BATCH <= 1 || self.singles > 0 || next < self.start || self.skips_behind(next) {
             self.singles = self.singles.saturating_sub(1);
-            return self.one(partition).await;
+            return self.one(partition, now).await;
         }
-        self.many(partition).await
+        self.many(partition, now).await
     }
 
     /// Handles the record that is ahead; false = there is none, it may not be begun now, or it failed.
-    async fn one(&mut self, partition: &mut Partition<H::State>) -> bool {
+    async fn one(&mut self, partition: &mut Partition<H::State>, now: Moment) -> bool {
         let Ok(Some(Ahead::Record(offset))) = partition.reader.ahead_now() else { return false };
-        if self.stood(offset) {
+        if self.stood(offset) || !self.begin_record(now) {
             return false;
         }
-        // Dropped when the record has ended, or failed.
-        let Some(_in_works) = self.owned.records.begin() else { return false };
         let Some(record) = partition.take() else { return false };
         if self.is_skipped(offset) {
             return self.skip(partition, &record).await;
         }
-        self.busy.begin();
         match self.handle(partition, &record).await {
             Ok(()) => {
                 partition.settle();
@@ -342,17 +319,15 @@ impl<H: RecordHandler> Processing<H> {
     }
 
     /// Handles the records that are there, up to the handler's number.
-    async fn many(&mut self, partition: &mut Partition<H::State>) -> bool {
+    async fn many(&mut self, partition: &mut Partition<H::State>, now: Moment) -> bool {
         let Ok(Some(Ahead::Record(offset))) = partition.reader.ahead_now() else { return false };
-        if self.stood(offset) {
+        if self.stood(offset) || !self.begin_record(now) {
             return false;
         }
-        let Some(_in_works) = self.owned.records.begin() else { return false };
         let mut records = Vec::with_capacity(H::BATCH);
         while records.len() < H::BATCH && matches!(partition.reader.ahead_now(), Ok(Some(Ahead::Record(_)))) {
             records.extend(partition.take());
         }
-        self.busy.begin();
         let handler = &self.parts.handler;
         let handled =
             guarded(async { Ok(handler.process_batch(&self.context, &mut partition.state, &records).await) });
@@ -387,11 +362,14 @@ impl<H: RecordHandler> Processing<H> {
 
     /// The record at `offset` was handled.
     fn done(&mut self, offset: Offset) {
-        self.busy.set(None);
         self.retry_at = None;
         self.overlapped = self.stop.is_cancelled();
         if offset >= self.start {
-            self.owned.handled(offset);
+            // Others are told of the first one before they hear that processing runs, and of the last one of each turn.
+            match self.live {
+                Some(_) => self.owned.handled(offset),
+                None => self.handled = Some(offset),
+            }
             self.position.advance(offset.next());
             self.since_snapshot += 1;
             self.is_live();

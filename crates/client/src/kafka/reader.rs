@@ -1,12 +1,15 @@
 //! Reads one partition in order, with one record of looking ahead.
 
-use futures::FutureExt as _;
-use kafka_assigner_handler::Record;
+use std::sync::Arc;
+use std::time::Duration;
+
+use kafka_assigner_handler::{Record, RecordPacker};
 use kafka_assigner_types::id::{Offset, TopicPartition};
-use rdkafka::consumer::stream_consumer::StreamPartitionQueue;
+use rdkafka::consumer::base_consumer::PartitionQueue;
 use rdkafka::error::KafkaError;
 use rdkafka::types::RDKafkaErrorCode;
-use rdkafka::util::{DefaultRuntime, current_time_millis};
+use rdkafka::util::current_time_millis;
+use tokio::sync::Notify;
 use tracing::{error, warn};
 
 use super::cursor::{Ahead, Cursor, ReadFailure};
@@ -18,21 +21,31 @@ const IN_USE_MS: i64 = 500;
 
 /// The reader of one partition.
 pub(super) struct PartitionReader {
-    queue: StreamPartitionQueue<KafkaEvents, DefaultRuntime>,
+    queue: PartitionQueue<KafkaEvents>,
+    /// Told when the queue is not empty any more.
+    filled: Arc<Notify>,
     partition: TopicPartition,
+    packer: RecordPacker,
     cursor: Cursor,
 }
 
 impl PartitionReader {
-    pub(super) const fn new(
-        queue: StreamPartitionQueue<KafkaEvents, DefaultRuntime>,
-        partition: TopicPartition,
+    pub(super) fn new(
+        mut queue: PartitionQueue<KafkaEvents>,
+        partition: &TopicPartition,
         next: Offset,
     ) -> Self {
-        Self { queue, partition, cursor: Cursor::at(next) }
+        let filled = Arc::new(Notify::new());
+        let told = filled.clone();
+        queue.set_nonempty_callback(move || told.notify_one());
+        // What came before the callback was set.
+        filled.notify_one();
+        let (partition, packer) = (of_its_own(partition), RecordPacker::default());
+        Self { queue, filled, partition, packer, cursor: Cursor::at(next) }
     }
 
     /// The offset after the last record that was taken.
+    #[inline]
     pub(super) const fn next(&self) -> Offset {
         self.cursor.next()
     }
@@ -59,7 +72,7 @@ impl PartitionReader {
             if let Some(ahead) = self.ahead_now()? {
                 return Ok(ahead);
             }
-            self.receive().await;
+            self.filled.notified().await;
         }
     }
 
@@ -72,7 +85,7 @@ impl PartitionReader {
     /// [`ReadFailure`].
     pub(super) async fn record(&mut self) -> Result<(), ReadFailure> {
         while !matches!(self.ahead_now()?, Some(Ahead::Record(_))) {
-            self.receive().await;
+            self.filled.notified().await;
         }
         Ok(())
     }
@@ -82,12 +95,14 @@ impl PartitionReader {
     /// # Errors
     ///
     /// [`ReadFailure`].
+    #[inline]
     pub(super) fn ahead_now(&mut self) -> Result<Option<Ahead>, ReadFailure> {
-        while self.cursor.needs_more() && self.receive().now_or_never().is_some() {}
+        while self.cursor.needs_more() && self.receive_now() {}
         self.cursor.ahead()
     }
 
     /// Takes the record that is ahead; `None` where none was waited for.
+    #[inline]
     pub(super) fn take(&mut self) -> Option<Record> {
         self.cursor.take()
     }
@@ -97,12 +112,19 @@ impl PartitionReader {
         self.cursor.put_back(record);
     }
 
-    async fn receive(&mut self) {
-        match self.queue.recv().await {
-            Ok(record) => self.cursor.received(record_of(&self.partition, &record)),
-            Err(KafkaError::PartitionEOF(_)) => self.cursor.reached_end(),
-            Err(error) => self.failed(&error),
+    /// Takes in what comes next, if it is there; false = nothing is.
+    #[inline]
+    fn receive_now(&mut self) -> bool {
+        match self.queue.poll(Duration::ZERO) {
+            Some(Ok(record)) => {
+                let record = record_of(&mut self.packer, &self.partition, &record);
+                self.cursor.received(record);
+            }
+            Some(Err(KafkaError::PartitionEOF(_))) => self.cursor.reached_end(),
+            Some(Err(error)) => self.failed(&error),
+            None => return false,
         }
+        true
     }
 
     fn failed(&mut self, error: &KafkaError) {
@@ -115,6 +137,12 @@ impl PartitionReader {
             None => warn!(partition = %self.partition, %error, "reading failed"),
         }
     }
+}
+
+/// The same with a name of its own: each record counts its users, and readers of other partitions would wait for it.
+fn of_its_own(partition: &TopicPartition) -> TopicPartition {
+    let same = TopicPartition::try_from((partition.topic.as_str(), partition.partition));
+    same.unwrap_or_else(|_| partition.clone())
 }
 
 /// True if a record of the time `written` was written a moment before `now`. A time in the future says nothing: it may be

@@ -1,27 +1,32 @@
 //! Records of ours from those of librdkafka.
 
-use kafka_assigner_handler::{Offset, Record, RecordHeader, RecordTime, TopicPartition};
+use kafka_assigner_handler::{Offset, Record, RecordHeader, RecordPacker, RecordTime, TopicPartition};
 use rdkafka::Timestamp;
 use rdkafka::message::{BorrowedMessage, Headers as _, Message as _};
 
-/// The record of a message that librdkafka lends, with one allocation for all of its parts. `at` is its partition.
+/// The record of a message that librdkafka lends, which `packer` copies. `at` is its partition.
 ///
 /// # Panics
 ///
 /// The offset is negative: no log has such a record, and librdkafka delivers records of logs.
-pub(super) fn record_of(at: &TopicPartition, message: &BorrowedMessage<'_>) -> Record {
+#[inline]
+pub(super) fn record_of(
+    packer: &mut RecordPacker,
+    at: &TopicPartition,
+    message: &BorrowedMessage<'_>,
+) -> Record {
     let offset = Offset::new(message.offset()).expect("a record of a log has an offset from 0");
     let time = time_of(message.timestamp());
     let (key, value) = (message.key(), message.payload());
     let record = match message.headers() {
-        None => Record::packed(at.clone(), offset, key, value, std::iter::empty()),
+        None => packer.pack(at.clone(), offset, key, value, std::iter::empty()),
         Some(headers) => {
             let header = |index| {
                 let header = headers.get(index);
                 RecordHeader { name: header.key, value: header.value }
             };
             let headers = (0..headers.count()).map(header);
-            Record::packed(at.clone(), offset, key, value, headers)
+            packer.pack(at.clone(), offset, key, value, headers)
         }
     };
     record.with_time(time)

@@ -1,0 +1,191 @@
+//! The clients of librdkafka that fetch. One reads far ahead; it has so many partitions that their memory is bounded. Those
+//! beyond them are read by a second one, a short way ahead, since librdkafka bounds each partition and never all of them.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::time::Duration;
+
+use kafka_assigner_types::id::{Offset, TopicPartition};
+use rdkafka::consumer::base_consumer::PartitionQueue;
+use rdkafka::consumer::{BaseConsumer, Consumer as _};
+use rdkafka::error::KafkaResult;
+use tokio_util::sync::CancellationToken;
+use tracing::debug;
+
+use super::client::list;
+use super::error::KafkaRunnerError;
+use super::events::KafkaEvents;
+use super::options::{KafkaOptions, without_secret};
+use super::read_ahead::ReadAhead;
+
+/// The longest wait for an event before it is looked whether the client is still needed.
+const EVENTS: Duration = Duration::from_millis(250);
+
+/// A client that fetches.
+type Fetcher = Arc<BaseConsumer<KafkaEvents>>;
+
+/// The clients that fetch, and the partitions of each.
+pub(super) struct Fetchers {
+    options: KafkaOptions,
+    /// One for each way of reading ahead, made when it is needed first. Taken only when this is dropped.
+    by_read_ahead: [OnceLock<Fetcher>; 2],
+    /// The partitions that are fetched: librdkafka complains when another one is ended.
+    assigned: Mutex<BTreeMap<TopicPartition, ReadAhead>>,
+    /// Ends the serving of their events.
+    stopped: CancellationToken,
+}
+
+impl Drop for Fetchers {
+    /// Closing librdkafka can block for 100 ms, which must not stall a runtime thread.
+    fn drop(&mut self) {
+        self.stopped.cancel();
+        let fetchers = std::mem::take(&mut self.by_read_ahead);
+        std::thread::spawn(move || drop(fetchers));
+    }
+}
+
+impl Fetchers {
+    /// The first of the clients is made at once, so that a setting that is refused is told at once.
+    ///
+    /// # Errors
+    ///
+    /// [`KafkaRunnerError::Client`], [`KafkaRunnerError::Thread`].
+    pub(super) fn new(options: &KafkaOptions) -> Result<Self, KafkaRunnerError> {
+        let fetchers = Self {
+            options: options.clone(),
+            by_read_ahead: Default::default(),
+            assigned: Mutex::default(),
+            stopped: CancellationToken::new(),
+        };
+        fetchers.fetcher(ReadAhead::Full)?;
+        Ok(fetchers)
+    }
+
+    fn assigned(&self) -> MutexGuard<'_, BTreeMap<TopicPartition, ReadAhead>> {
+        self.assigned.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn fetcher(&self, read_ahead: ReadAhead) -> Result<&Fetcher, KafkaRunnerError> {
+        let place = &self.by_read_ahead[read_ahead as usize];
+        if let Some(fetcher) = place.get() {
+            return Ok(fetcher);
+        }
+        let made = self.make(read_ahead)?;
+        Ok(place.get_or_init(|| made))
+    }
+
+    fn make(&self, read_ahead: ReadAhead) -> Result<Fetcher, KafkaRunnerError> {
+        let events = KafkaEvents { tokens: self.options.tokens.clone() };
+        let config = self.options.config_for(read_ahead);
+        let made = config.create_with_context::<_, BaseConsumer<_>>(events);
+        let fetcher = made.map_err(|error| KafkaRunnerError::Client(without_secret(error)))?;
+        let fetcher = Arc::new(fetcher);
+        let (served, stopped) = (Arc::downgrade(&fetcher), self.stopped.clone());
+        let serve = move || serve_events(&served, &stopped);
+        let started = std::thread::Builder::new().name("kafka-events".to_owned()).spawn(serve);
+        started.map_err(|error| KafkaRunnerError::Thread(error.to_string()))?;
+        Ok(fetcher)
+    }
+
+    /// Begins to fetch a partition from `offset` on. No broker is asked.
+    ///
+    /// # Errors
+    ///
+    /// librdkafka refuses it, or a second client can't be made.
+    pub(super) fn assign(
+        &self,
+        partition: &TopicPartition,
+        offset: Offset,
+    ) -> Result<PartitionQueue<KafkaEvents>, KafkaRunnerError> {
+        // One at a time, so that no more are read far ahead than may be.
+        let mut assigned = self.assigned();
+        let full = assigned.values().filter(|read_ahead| **read_ahead == ReadAhead::Full).count();
+        let read_ahead = ReadAhead::beside(full);
+        let fetcher = self.fetcher(read_ahead)?;
+        // Before it is assigned: librdkafka then never forwards it to the common queue.
+        let queue = fetcher
+            .split_partition_queue(partition.topic.as_str(), partition.kafka_number())
+            .ok_or_else(|| KafkaRunnerError::NotHeld(partition.clone()))?;
+        let failed = |source| KafkaRunnerError::Read { partition: partition.clone(), source };
+        let list = list([(partition, start_at(offset))]).map_err(failed)?;
+        fetcher.incremental_assign(&list).map_err(failed)?;
+        assigned.insert(partition.clone(), read_ahead);
+        Ok(queue)
+    }
+
+    /// Ends the fetching of a partition, if it is fetched.
+    pub(super) fn unassign(&self, partition: &TopicPartition) -> KafkaResult<()> {
+        let Some(read_ahead) = self.assigned().remove(partition) else { return Ok(()) };
+        let Some(fetcher) = self.by_read_ahead[read_ahead as usize].get() else { return Ok(()) };
+        fetcher.incremental_unassign(&list([(partition, rdkafka::Offset::Invalid)])?)
+    }
+
+    /// The offset after the last thing that librdkafka gave to the reader of a partition, the markers of transactions
+    /// included; `None` = it gave nothing yet. No broker is asked.
+    pub(super) fn position(&self, partition: &TopicPartition) -> Option<Offset> {
+        let read_ahead = *self.assigned().get(partition)?;
+        let positions = self.by_read_ahead[read_ahead as usize].get()?.position().ok()?;
+        let of_partition = positions.find_partition(partition.topic.as_str(), partition.kafka_number())?;
+        match of_partition.offset() {
+            rdkafka::Offset::Offset(next) => Offset::new(next).ok(),
+            _ => None,
+        }
+    }
+}
+
+/// Retention may have removed the first records.
+const fn start_at(offset: Offset) -> rdkafka::Offset {
+    match offset {
+        Offset::ZERO => rdkafka::Offset::Beginning,
+        offset => rdkafka::Offset::Offset(offset.get()),
+    }
+}
+
+/// librdkafka's own events, on a thread of their own since a fetch of tokens may block: errors of brokers, from which it
+/// recovers by itself. Ends with the client, or soon after `stopped`.
+fn serve_events(fetcher: &Weak<BaseConsumer<KafkaEvents>>, stopped: &CancellationToken) {
+    while let Some(fetcher) = fetcher.upgrade().filter(|_| !stopped.is_cancelled()) {
+        if let Some(Err(error)) = fetcher.poll(EVENTS) {
+            debug!(%error, "kafka");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(partition: u32) -> TopicPartition {
+        TopicPartition::try_from(("t", partition)).expect("a valid name")
+    }
+
+    fn is_assigned(fetchers: &Fetchers, read_ahead: ReadAhead) -> usize {
+        let fetcher = fetchers.by_read_ahead[read_ahead as usize].get();
+        fetcher.map_or(0, |fetcher| fetcher.assignment().expect("no broker is asked").count())
+    }
+
+    #[tokio::test]
+    async fn only_what_is_read_is_unassigned() {
+        let fetchers = Fetchers::new(&KafkaOptions::new("127.0.0.1:1", "g")).expect("valid options");
+        let (read, other) = (at(0), at(1));
+        let _queue = fetchers.assign(&read, Offset::ZERO).expect("no broker is asked");
+        assert_eq!(fetchers.unassign(&other), Ok(()), "librdkafka was asked, and complained");
+        assert_eq!(is_assigned(&fetchers, ReadAhead::Full), 1);
+        assert_eq!(fetchers.unassign(&read), Ok(()));
+        assert_eq!(is_assigned(&fetchers, ReadAhead::Full), 0);
+        assert_eq!(fetchers.unassign(&read), Ok(()));
+    }
+
+    #[tokio::test]
+    async fn many_partitions_are_read_by_a_second_client_until_others_end() {
+        let fetchers = Fetchers::new(&KafkaOptions::new("127.0.0.1:1", "g")).expect("valid options");
+        let read = |number| fetchers.assign(&at(number), Offset::ZERO).expect("no broker is asked");
+        let mut queues: Vec<_> = (0..200).map(read).collect();
+        let full = is_assigned(&fetchers, ReadAhead::Full);
+        assert!(full < 100, "{full} are read far ahead");
+        assert_eq!(is_assigned(&fetchers, ReadAhead::Short), 200 - full);
+        fetchers.unassign(&at(0)).expect("it is read");
+        queues.push(read(200));
+        assert_eq!(is_assigned(&fetchers, ReadAhead::Full), full, "there was room again");
+    }
+}

@@ -1,0 +1,80 @@
+//! The turn of one partition: records that are there, for a while, without a reading of the clock or a lock for each question.
+
+use std::time::Duration;
+
+use kafka_assigner_handler::RecordHandler;
+use kafka_assigner_types::moment::Moment;
+use tokio::time::Instant;
+
+use super::Processing;
+use crate::kafka::partition::Partition;
+
+/// The most records of a partition that are handled before another partition gets its turn.
+const BATCH: usize = 512;
+/// The same as a time: a few slow records must not keep others waiting for all of the batch.
+const BATCH_TIME: Duration = Duration::from_millis(20);
+
+impl<H: RecordHandler> Processing<H> {
+    /// Handles records that are there, for a while.
+    pub(super) async fn batch(&mut self, partition: &mut Partition<H::State>) {
+        let (permits, stop) = (self.parts.permits.clone(), self.stop.clone());
+        let _permit = tokio::select! {
+            biased;
+            // Nothing more is begun, so there is nothing to wait for.
+            () = stop.cancelled() => return,
+            // Its turn.
+            permit = permits.acquire() => permit.expect("never closed"),
+        };
+        self.handle_some(partition).await;
+        self.end_turn();
+        self.take_snapshot_when_due(partition);
+        // Handlers that never wait must not keep the thread for themselves.
+        tokio::task::yield_now().await;
+    }
+
+    /// Handles what is there, for a while. The clock is read once for each record: at its end, which is when the next one
+    /// begins.
+    async fn handle_some(&mut self, partition: &mut Partition<H::State>) {
+        let begun = self.owned.claim().now();
+        let mut now = begun;
+        for _ in 0..BATCH {
+            if !self.may_go_on(now) || !self.next(partition, now).await {
+                return;
+            }
+            now = self.owned.claim().now();
+            if now.since(begun) >= BATCH_TIME {
+                return;
+            }
+        }
+    }
+
+    /// No record is in the works any more. One that failed stays so, since it comes again.
+    pub(super) fn end_turn(&mut self) {
+        self.in_works = None;
+        if self.retry_at.is_none() {
+            self.busy.set(None);
+        }
+        if let Some(offset) = self.handled.take() {
+            self.owned.handled(offset);
+        }
+    }
+
+    /// Begins a record at `now`, which is in the works until the next one or the end of the turn; false = none may be begun.
+    pub(super) fn begin_record(&mut self, now: Moment) -> bool {
+        if self.in_works.as_mut().is_some_and(|permit| permit.renew(now)) {
+            return true;
+        }
+        // The end of the one before is what a rest waits for.
+        self.in_works = None;
+        self.in_works = self.owned.records.begin();
+        if self.in_works.is_some() {
+            self.busy.begin();
+        }
+        self.in_works.is_some()
+    }
+
+    fn may_go_on(&self, now: Moment) -> bool {
+        let waits = self.standing.is_now() || self.retry_at.is_some_and(|at| at > Instant::now());
+        !waits && !self.overlapped && self.owned.claim().is_valid_at(now)
+    }
+}
