@@ -31,6 +31,8 @@ pub(super) struct Fetchers {
     by_read_ahead: [OnceLock<Fetcher>; 2],
     /// The partitions that are fetched: librdkafka complains when another one is ended.
     assigned: Mutex<BTreeMap<TopicPartition, ReadAhead>>,
+    /// Held while a client is made.
+    making: Mutex<()>,
     /// Ends the serving of their events.
     stopped: CancellationToken,
 }
@@ -55,6 +57,7 @@ impl Fetchers {
             options: options.clone(),
             by_read_ahead: Default::default(),
             assigned: Mutex::default(),
+            making: Mutex::default(),
             stopped: CancellationToken::new(),
         };
         fetchers.fetcher(ReadAhead::Full)?;
@@ -67,6 +70,10 @@ impl Fetchers {
 
     fn fetcher(&self, read_ahead: ReadAhead) -> Result<&Fetcher, KafkaRunnerError> {
         let place = &self.by_read_ahead[read_ahead as usize];
+        if let Some(fetcher) = place.get() {
+            return Ok(fetcher);
+        }
+        let _one_at_a_time = self.making.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(fetcher) = place.get() {
             return Ok(fetcher);
         }
@@ -97,10 +104,30 @@ impl Fetchers {
         partition: &TopicPartition,
         offset: Offset,
     ) -> Result<PartitionQueue<KafkaEvents>, KafkaRunnerError> {
-        // One at a time, so that no more are read far ahead than may be.
+        let read_ahead = self.reserve(partition);
+        let begun = self.begin(partition, offset, read_ahead);
+        if begun.is_err() {
+            self.assigned().remove(partition);
+        }
+        begun
+    }
+
+    /// The way of reading a partition ahead, which is noted at once, so that no more are read far ahead than may be. Nothing of
+    /// librdkafka is waited for meanwhile: whoever asks for a position waits for this.
+    fn reserve(&self, partition: &TopicPartition) -> ReadAhead {
         let mut assigned = self.assigned();
         let full = assigned.values().filter(|read_ahead| **read_ahead == ReadAhead::Full).count();
         let read_ahead = ReadAhead::beside(full);
+        assigned.insert(partition.clone(), read_ahead);
+        read_ahead
+    }
+
+    fn begin(
+        &self,
+        partition: &TopicPartition,
+        offset: Offset,
+        read_ahead: ReadAhead,
+    ) -> Result<PartitionQueue<KafkaEvents>, KafkaRunnerError> {
         let fetcher = self.fetcher(read_ahead)?;
         // Before it is assigned: librdkafka then never forwards it to the common queue.
         let queue = fetcher
@@ -109,7 +136,6 @@ impl Fetchers {
         let failed = |source| KafkaRunnerError::Read { partition: partition.clone(), source };
         let list = list([(partition, start_at(offset))]).map_err(failed)?;
         fetcher.incremental_assign(&list).map_err(failed)?;
-        assigned.insert(partition.clone(), read_ahead);
         Ok(queue)
     }
 

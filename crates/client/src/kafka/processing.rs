@@ -72,6 +72,8 @@ pub(super) struct Processing<H: RecordHandler> {
     stop: CancellationToken,
     /// Told when processing runs.
     live: Option<oneshot::Sender<()>>,
+    /// True once others were told of the first record that was handled.
+    has_told_first: bool,
     /// The time before which the record that is ahead, and has failed, does not come again.
     retry_at: Option<Instant>,
     /// The records that were processed since the last snapshot.
@@ -115,6 +117,7 @@ impl<H: RecordHandler> Processing<H> {
             busy,
             stop,
             live: Some(live),
+            has_told_first: false,
             retry_at: None,
             since_snapshot: 0,
             singles: 0,
@@ -362,13 +365,16 @@ impl<H: RecordHandler> Processing<H> {
 
     /// The record at `offset` was handled.
     fn done(&mut self, offset: Offset) {
-        self.retry_at = None;
+        // What fails later in this turn is in the works from its own beginning on.
+        if self.retry_at.take().is_some() {
+            self.busy.set(Some(Instant::now()));
+        }
         self.overlapped = self.stop.is_cancelled();
         if offset >= self.start {
             // Others are told of the first one before they hear that processing runs, and of the last one of each turn.
-            match self.live {
-                Some(_) => self.owned.handled(offset),
-                None => self.handled = Some(offset),
+            self.handled = Some(offset);
+            if !std::mem::replace(&mut self.has_told_first, true) {
+                self.tell_handled();
             }
             self.position.advance(offset.next());
             self.since_snapshot += 1;

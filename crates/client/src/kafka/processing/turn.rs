@@ -54,6 +54,11 @@ impl<H: RecordHandler> Processing<H> {
         if self.retry_at.is_none() {
             self.busy.set(None);
         }
+        self.tell_handled();
+    }
+
+    /// Tells others of the last record that was handled.
+    pub(super) fn tell_handled(&mut self) {
         if let Some(offset) = self.handled.take() {
             self.owned.handled(offset);
         }
