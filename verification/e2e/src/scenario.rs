@@ -16,6 +16,7 @@
 mod cache;
 mod chronicle;
 mod edges;
+mod java;
 mod killed;
 mod moves;
 mod native;
