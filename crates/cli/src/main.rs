@@ -3,6 +3,7 @@
 //! ```text
 //! Arguments ─┬─ serve ───────── config (flags > environment > file > default) ──► an instance
 //!            ├─ store ───────── the store itself, with the configuration of serve, no instance
+//!            ├─ kafka-groups ── Kafka's brokers, no instance
 //!            ├─ assign ──────── JSON lines ──► a strategy, no instance
 //!            └─ AdminCommand ── commands (what is asked) ──► admin (the connection)
 //!                                   └─ reports (what was found) ──► output (tables, JSON)
@@ -17,6 +18,7 @@ mod commands;
 mod config;
 #[cfg(feature = "demo")]
 mod demo;
+mod kafka_groups;
 mod output;
 mod pem;
 mod reports;
@@ -72,6 +74,9 @@ enum Command {
     /// Work on the store itself, without an instance: after a backup was put back, or to move groups
     #[command(subcommand)]
     Store(store::StoreCommand),
+    /// Show Kafka's own groups, of all four types: asked of the brokers, without an instance
+    #[command(subcommand)]
+    KafkaGroups(kafka_groups::KafkaGroupsCommand),
     #[command(flatten)]
     Admin(commands::AdminCommand),
     /// Write what a shell needs to complete the commands; load it or keep it where the shell looks
@@ -88,6 +93,7 @@ impl Command {
             Self::Serve(serve) => serve.run().await,
             Self::Assign(assign) => assign.run(),
             Self::Store(command) => command.run().await,
+            Self::KafkaGroups(command) => command.run().await,
             Self::Admin(command) => command.run().await,
             Self::Completions(completions) => completions.run(Arguments::command()),
             Self::Man(man) => man.run(Arguments::command()),
