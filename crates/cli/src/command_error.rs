@@ -13,6 +13,7 @@ use tonic::{Code, Status};
 
 use crate::command_error::flags::in_flags;
 use crate::config::ConfigError;
+use crate::kafka_groups::KafkaGroupsError;
 use crate::store::StoreCommandError;
 
 /// The reasons for which a command fails.
@@ -147,6 +148,9 @@ pub(crate) enum CommandError {
     /// The store does not have, or takes, what a command is about.
     #[error(transparent)]
     StoreCommand(#[from] StoreCommandError),
+    /// Kafka's groups can't be shown.
+    #[error(transparent)]
+    KafkaGroups(#[from] KafkaGroupsError),
     /// The client for Kafka can't be set up.
     #[error("the files for TLS with Kafka can't be used")]
     Kafka(#[source] kafka_assigner_kafka::TlsFileError),
@@ -238,6 +242,7 @@ impl CommandError {
             #[cfg(feature = "demo")]
             Self::Demo(kafka_assigner_demo::Error::Option(_)) => 2,
             Self::StoreCommand(error) => error.exit_code(),
+            Self::KafkaGroups(error) => error.exit_code(),
             Self::Unreachable { .. }
             | Self::Broken { .. }
             | Self::StreamLost { .. }
@@ -337,6 +342,7 @@ impl CommandError {
                 Some("`kafka-assigner serve --print-config` shows which store is used and who said so")
             }
             Self::StoreCommand(error) => Some(error.hint()),
+            Self::KafkaGroups(error) => Some(error.hint()),
             Self::LinesRefused { .. }
             | Self::Unreadable { .. }
             | Self::Unconfirmed { .. }

@@ -8,6 +8,7 @@
 
 mod error;
 mod flags;
+mod kafka;
 mod layers;
 mod origin;
 mod print;
@@ -19,8 +20,8 @@ mod text;
 mod value;
 
 pub(crate) use error::ConfigError;
-pub(crate) use flags::{Flags, StoreFlags};
+pub(crate) use flags::{Flags, KafkaFlags, StoreFlags};
 pub(crate) use layers::{File, Layers, environment};
 pub(crate) use serve::{LogFormat, ServeConfig};
-pub(crate) use text::{Broker, Endpoint, LogLevel};
+pub(crate) use text::{Endpoint, LogLevel};
 pub(crate) use value::Value;

@@ -4,6 +4,7 @@
 //! Arguments ─┬─ serve ───────── config (flags > environment > file > default) ──► an instance
 //!            ├─ store ───────── the store itself, with the configuration of serve, no instance
 //!            ├─ access ──────── tokens, and a look at an access file, no instance
+//!            ├─ kafka-groups ── Kafka's brokers, no instance
 //!            ├─ assign ──────── JSON lines ──► a strategy, no instance
 //!            └─ AdminCommand ── commands (what is asked) ──► admin (the connection)
 //!                                   └─ reports (what was found) ──► output (tables, JSON)
@@ -19,6 +20,7 @@ mod commands;
 mod config;
 #[cfg(feature = "demo")]
 mod demo;
+mod kafka_groups;
 mod output;
 mod pem;
 mod reports;
@@ -77,6 +79,9 @@ enum Command {
     /// Make tokens for callers, and check an access file: who may do what
     #[command(subcommand)]
     Access(access::AccessCommand),
+    /// Show Kafka's own groups, of all four types: asked of the brokers, without an instance
+    #[command(subcommand)]
+    KafkaGroups(kafka_groups::KafkaGroupsCommand),
     #[command(flatten)]
     Admin(commands::AdminCommand),
     /// Write what a shell needs to complete the commands; load it or keep it where the shell looks
@@ -94,6 +99,7 @@ impl Command {
             Self::Assign(assign) => assign.run(),
             Self::Store(command) => command.run().await,
             Self::Access(command) => command.run(),
+            Self::KafkaGroups(command) => command.run().await,
             Self::Admin(command) => command.run().await,
             Self::Completions(completions) => completions.run(Arguments::command()),
             Self::Man(man) => man.run(Arguments::command()),

@@ -7,6 +7,8 @@ mod table;
 mod words;
 
 pub(crate) use page::TextPage;
+#[cfg(test)]
+pub(crate) use report::text_of;
 pub(crate) use report::{Output, Report, print};
 pub(crate) use style::Style;
 pub(crate) use table::{Cell, TextTable, Tone, lines};

@@ -118,7 +118,7 @@ pub enum ClassicEvent {
     /// The answer to a heartbeat.
     Beaten(RequestNumber, Result<GroupHeartbeatResponse, AnswerFailure>),
     /// The answer to leaving, or that there is none.
-    Left(RequestNumber),
+    Left(RequestNumber, Result<(), AnswerFailure>),
     /// A commit that was sent for this membership was refused with this error.
     CommitRefused(Membership, KafkaError),
     /// The application subscribes to these topics from now on.
@@ -269,7 +269,7 @@ impl ClassicMember {
             ClassicEvent::Planned { generation, plan } => self.planned(now, generation, plan),
             ClassicEvent::Synced(number, answer) => self.sync_answered(now, number, answer),
             ClassicEvent::Beaten(number, answer) => self.beat_answered(now, number, answer),
-            ClassicEvent::Left(number) => self.left(number),
+            ClassicEvent::Left(number, answer) => self.left(number, answer),
             ClassicEvent::CommitRefused(asked, error) => self.commit_refused(now, &asked, error),
             ClassicEvent::Subscribed(topics) => self.subscribe(topics),
             ClassicEvent::MetadataChanged => self.wish.ask(),

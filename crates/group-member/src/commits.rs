@@ -197,9 +197,8 @@ impl CommitLedger {
         };
         let mut worst = Reaction::Done;
         for (partition, (offset, seeks)) in flight.offsets {
-            // One that is missing in the answer is not committed.
-            let error = errors.get(&partition).copied().unwrap_or(KafkaError::TIMED_OUT);
-            let reaction = Reaction::to_commit(error);
+            // One that is missing in the answer is not committed; another broker would not know more.
+            let reaction = errors.get(&partition).copied().map_or(Reaction::Retry, Reaction::to_commit);
             self.settle(&partition, offset, seeks, reaction);
             worst = graver(worst, reaction);
         }

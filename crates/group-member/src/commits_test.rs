@@ -151,7 +151,7 @@ fn a_partition_that_the_answer_leaves_out_is_not_committed() {
     let mut ledger = ledger();
     ledger.done(&partition(0), offset(14)).unwrap();
     let commit = ledger.serve(at(0)).unwrap();
-    assert_eq!(ledger.answered(commit.number, Ok(&BTreeMap::new()), at(0)), Reaction::FindCoordinator);
+    assert_eq!(ledger.answered(commit.number, Ok(&BTreeMap::new()), at(0)), Reaction::Retry);
     assert!(ledger.serve(at(100)).is_some());
 }
 

@@ -86,7 +86,6 @@ impl CoordinatorFinder {
         }
         let refusal = match answer {
             Ok(Ok(found)) => {
-                self.wait.succeeded();
                 self.state = FinderState::Known(found);
                 return Ok(());
             }
@@ -105,7 +104,7 @@ impl CoordinatorFinder {
         }
     }
 
-    /// The coordinator has answered a request of the group: it is the right one.
+    /// The coordinator has answered a request of the group as one: it is the right one, and the waits begin anew.
     pub const fn confirmed(&mut self) {
         self.wait.succeeded();
     }
@@ -154,7 +153,24 @@ mod tests {
             finder.lost(at(now));
             now += 1;
         }
-        assert!((30..120).contains(&asked), "{asked}");
+        assert!((8..20).contains(&asked), "{asked}");
+    }
+
+    #[test]
+    fn only_a_coordinator_that_answers_as_one_ends_the_growth_of_waits() {
+        let mut finder = CoordinatorFinder::default();
+        let found_and_lost = |finder: &mut CoordinatorFinder, now, is_confirmed| {
+            let number = finder.serve(at(now)).unwrap();
+            finder.answered(number, Ok(Ok(broker(1))), at(now)).unwrap();
+            if is_confirmed {
+                finder.confirmed();
+            }
+            finder.lost(at(now));
+            finder.next_step()
+        };
+        assert_eq!(found_and_lost(&mut finder, 0, false), Some(at(100)));
+        assert_eq!(found_and_lost(&mut finder, 100, false), Some(at(300)));
+        assert_eq!(found_and_lost(&mut finder, 300, true), Some(at(400)));
     }
 
     #[test]

@@ -20,6 +20,12 @@ impl RetryWait {
         wait
     }
 
+    /// The failures in a row.
+    #[must_use]
+    pub const fn failures(&self) -> u32 {
+        self.0
+    }
+
     /// Something went well.
     pub const fn succeeded(&mut self) {
         self.0 = 0;
@@ -34,7 +40,7 @@ mod tests {
     fn waits_double_up_to_a_second() {
         let mut wait = RetryWait::default();
         let waits: Vec<_> = (0..6).map(|_| wait.failed().as_millis()).collect();
-        assert_eq!(waits, [100, 200, 400, 800, 1000, 1000]);
+        assert_eq!((waits, wait.failures()), (vec![100, 200, 400, 800, 1000, 1000], 6));
         wait.succeeded();
         assert_eq!(wait.failed().as_millis(), 100);
     }

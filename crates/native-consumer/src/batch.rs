@@ -31,8 +31,13 @@ impl PartitionBatch {
 }
 
 fn size_of_record(record: &KafkaRecord) -> usize {
+    size_of::<KafkaRecord>() + payload_of(record)
+}
+
+/// The bytes of a record's key and value.
+pub(crate) fn payload_of(record: &KafkaRecord) -> usize {
     let length = |part: &Option<_>| part.as_ref().map_or(0, bytes_of);
-    size_of::<KafkaRecord>() + length(&record.key) + length(&record.value)
+    length(&record.key) + length(&record.value)
 }
 
 fn bytes_of(part: &impl AsRef<[u8]>) -> usize {

@@ -12,6 +12,7 @@ mod member;
 mod metadata;
 mod plan;
 mod positions;
+mod told;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -38,7 +39,7 @@ use crate::{GroupProtocol, NativeFailure, NativeOptions, NativeStatus, Partition
 use answer::Answer;
 use callbacks::OpenCallback;
 use commits::CommitTimes;
-use fetches::BrokerFetches;
+use fetches::{BrokerFetches, RestingPartition};
 use metadata::MetadataSchedule;
 use plan::LeaderPlan;
 
@@ -53,6 +54,8 @@ pub(crate) struct Driver {
     core: Arc<ConsumerCore>,
     since: Instant,
     member: ProtocolMember,
+    /// The last generation in which the member could commit; −1: none yet.
+    generation: i32,
     /// Events that the member has still to take.
     events: VecDeque<MemberEvent>,
     finder: CoordinatorFinder,
@@ -68,6 +71,8 @@ pub(crate) struct Driver {
     /// The positions that are read from.
     reading: BTreeMap<TopicPartition, ReadPosition>,
     brokers: BTreeMap<i32, BrokerFetches>,
+    /// The partitions that their brokers did not give last time.
+    resting: BTreeMap<TopicPartition, RestingPartition>,
     callback: Option<OpenCallback>,
     /// The number of callbacks so far.
     callbacks: u64,
@@ -102,6 +107,7 @@ impl Driver {
             core,
             since: Instant::now(),
             member: member(&options, offered, topics.clone()),
+            generation: -1,
             events: VecDeque::new(),
             finder: CoordinatorFinder::default(),
             reader: AssignmentReader::new(options.start_at),
@@ -113,6 +119,7 @@ impl Driver {
             cells: BTreeMap::new(),
             reading: BTreeMap::new(),
             brokers: BTreeMap::new(),
+            resting: BTreeMap::new(),
             callback: None,
             callbacks: 0,
             commits: CommitTimes::default(),
@@ -170,6 +177,8 @@ impl Driver {
         }
         self.serve_positions(now);
         self.serve_fetches(now);
+        // Leaders that fetches miss are asked for at once.
+        self.look_for_metadata(now);
         self.publish();
     }
 
@@ -197,7 +206,8 @@ impl Driver {
             self.callback.as_ref().map(OpenCallback::next_step),
         ];
         let fetches = self.brokers.values().map(|broker| broker.not_before);
-        let later = times.into_iter().flatten().chain(fetches).filter(|time| *time > now);
+        let resting = self.resting.values().map(|partition| partition.not_before);
+        let later = times.into_iter().flatten().chain(fetches).chain(resting).filter(|time| *time > now);
         later.min().unwrap_or(now + LONGEST_REST).min(now + LONGEST_REST)
     }
 

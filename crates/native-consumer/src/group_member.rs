@@ -103,6 +103,20 @@ impl ProtocolMember {
     }
 }
 
+impl MemberEvent {
+    /// True for an answer of a broker that coordinates the group.
+    pub(crate) fn is_of_the_coordinator(&self) -> bool {
+        let error = match self {
+            Self::Classic(ClassicEvent::Joined(_, Ok(answer))) => answer.error_code,
+            Self::Classic(ClassicEvent::Synced(_, Ok(answer))) => answer.error_code,
+            Self::Classic(ClassicEvent::Beaten(_, Ok(answer))) => answer.error_code,
+            Self::Beaten(_, Ok(answer)) => answer.error_code,
+            _ => return false,
+        };
+        !KafkaError(error).is_of_coordinator()
+    }
+}
+
 impl MemberRequest {
     /// The event that there is no answer.
     pub(crate) fn failed(&self, number: RequestNumber) -> MemberEvent {
@@ -111,7 +125,7 @@ impl MemberRequest {
             Self::Classic(ClassicRequest::Join(_)) => ClassicEvent::Joined(number, Err(failed)),
             Self::Classic(ClassicRequest::Sync(_)) => ClassicEvent::Synced(number, Err(failed)),
             Self::Classic(ClassicRequest::Beat(_)) => ClassicEvent::Beaten(number, Err(failed)),
-            Self::Classic(ClassicRequest::Leave(_)) => ClassicEvent::Left(number),
+            Self::Classic(ClassicRequest::Leave(_)) => ClassicEvent::Left(number, Err(failed)),
             Self::Consumer(_) => return MemberEvent::Beaten(number, Err(failed)),
         })
     }

@@ -125,12 +125,16 @@ pub(crate) fn listed_in(answer: &ListOffsetsResponse) -> FoundOffsets {
     found
 }
 
-/// Commits `offsets` as `membership`.
+/// The first version in which commits name topics by their ids alone.
+const COMMITS_BY_ID: i16 = 10;
+
+/// Commits `offsets` as `membership`. Topics whose id is not known are left out where they would have no other name.
 pub(crate) fn commit(
     group: &str,
     membership: &Membership,
     offsets: &BTreeMap<TopicPartition, Offset>,
     ids: &TopicIds,
+    version: i16,
 ) -> OffsetCommitRequest {
     let partition = |(partition_index, offset): (i32, Offset)| OffsetCommitRequestPartition {
         partition_index,
@@ -143,7 +147,9 @@ pub(crate) fn commit(
         name: name.as_str().to_owned(),
         partitions: numbers.into_iter().map(partition).collect(),
     };
-    let topics = by_topic(offsets.iter().map(|(partition, offset)| (partition.clone(), *offset)));
+    let has_id = |topic: &TopicName| ids.get(topic).is_some_and(|id| *id != Uuid::ZERO);
+    let named = offsets.iter().filter(|(partition, _)| version < COMMITS_BY_ID || has_id(&partition.topic));
+    let topics = by_topic(named.map(|(partition, offset)| (partition.clone(), *offset)));
     OffsetCommitRequest {
         group_id: group.to_owned(),
         generation_id_or_member_epoch: membership.generation,
@@ -192,12 +198,15 @@ mod tests {
         let membership =
             Membership { member_id: "m".to_owned(), generation: 3, instance: Some("i".to_owned()) };
         let offsets = [(at(1), Offset::new(9).unwrap()), (at(0), Offset::ZERO)].into();
-        let request = commit("g", &membership, &offsets, &ids());
+        let request = commit("g", &membership, &offsets, &ids(), 10);
         assert_eq!((request.generation_id_or_member_epoch, request.member_id.as_str()), (3, "m"));
         assert_eq!(request.group_instance_id.as_deref(), Some("i"));
         assert_eq!((request.topics[0].name.as_str(), request.topics[0].topic_id), ("t", Uuid([7; 16])));
         let sent: Vec<_> = request.topics[0].partitions.iter().map(|at| at.committed_offset).collect();
         assert_eq!(sent, [0, 9]);
+        let unknown = TopicIds::new();
+        assert!(commit("g", &membership, &offsets, &unknown, 10).topics.is_empty(), "it would have no name");
+        assert_eq!(commit("g", &membership, &offsets, &unknown, 9).topics.len(), 1);
     }
 
     #[test]

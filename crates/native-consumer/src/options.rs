@@ -94,7 +94,7 @@ pub struct NativeOptions {
     pub fetch_wait: Duration,
     /// The bytes for which a broker waits; 1.
     pub fetch_least_bytes: u32,
-    /// The most bytes of one answer; 50 MiB. One batch comes whatever its size.
+    /// The most bytes of one answer; 50 MiB, at most 64 MiB. One batch comes whatever its size.
     pub fetch_most_bytes: u32,
     /// The most bytes of a partition in one answer; 1 MiB. A partition is not asked for while so much of it waits for the
     /// application.
@@ -155,6 +155,13 @@ pub(crate) fn unknown<'a>(
     InvalidSetting::Unknown { kind, name: name.to_owned(), nearest: nearest.map(str::to_owned) }
 }
 
+/// The longest time of an option: Kafka's own have 32 bits of milliseconds.
+const LONGEST: Duration = Duration::from_millis(i32::MAX as u64);
+
+/// The most bytes of one answer that may be asked for. A longer one than 100 MiB is refused, and the last batch of an
+/// answer comes whatever its size: 36 MiB are left for it.
+const MOST_FETCHED: u32 = 64 << 20;
+
 const fn seconds(seconds: u64) -> Duration {
     Duration::from_secs(seconds)
 }
@@ -206,12 +213,33 @@ impl NativeOptions {
         self.strategies.iter().map(named).collect()
     }
 
+    /// The times, by their names in Kafka's own client.
+    const fn times(&self) -> [(&'static str, Duration); 6] {
+        [
+            ("session.timeout.ms", self.session_timeout),
+            ("heartbeat.interval.ms", self.heartbeat_interval),
+            ("max.poll.interval.ms", self.poll_interval),
+            ("auto.commit.interval.ms", self.commit_interval),
+            ("metadata.max.age.ms", self.metadata_age),
+            ("fetch.max.wait.ms", self.fetch_wait),
+        ]
+    }
+
     /// Checks all that can be checked without a broker.
     pub(crate) fn validate(&self) -> Result<(), InvalidSetting> {
         self.offered()?;
         let millis = |time: Duration| format!("{} ms", time.as_millis());
         let named = matches!(&self.topics, TopicChoice::Named(topics) if topics.is_empty());
+        let longest =
+            self.times().into_iter().max_by_key(|(_, time)| *time).filter(|(_, time)| *time > LONGEST);
+        let (long_name, long) = longest.unwrap_or_default();
         let rules = [
+            (
+                longest.is_some(),
+                long_name,
+                millis(long),
+                "it must be below 2^31 ms, as in Kafka's own client",
+            ),
             (self.kafka.bootstrap.is_empty(), "bootstrap.servers", String::new(), "it must name a broker"),
             (self.group.is_empty(), "group.id", self.group.clone(), "it must not be empty"),
             (named, "topics", String::new(), "there must be one at least"),
@@ -222,7 +250,8 @@ impl NativeOptions {
                 "there must be one at least",
             ),
             (
-                self.heartbeat_interval.is_zero() || self.heartbeat_interval * 3 > self.session_timeout,
+                self.heartbeat_interval.is_zero()
+                    || self.heartbeat_interval.saturating_mul(3) > self.session_timeout,
                 "heartbeat.interval.ms",
                 millis(self.heartbeat_interval),
                 "it must be above 0 and at most a third of session.timeout.ms",
@@ -240,10 +269,10 @@ impl NativeOptions {
                 "it must be at least 100 ms",
             ),
             (
-                self.partition_most_bytes == 0 || i32::try_from(self.fetch_most_bytes).is_err(),
+                self.partition_most_bytes == 0 || self.fetch_most_bytes > MOST_FETCHED,
                 "fetch.max.bytes",
                 self.fetch_most_bytes.to_string(),
-                "it must be below 2 GiB, and max.partition.fetch.bytes above 0",
+                "it must be at most 64 MiB, and max.partition.fetch.bytes above 0",
             ),
         ];
         match rules.into_iter().find(|(is_broken, ..)| *is_broken) {

@@ -220,6 +220,23 @@ mod tests {
     }
 
     #[test]
+    fn no_time_is_too_long_to_count_with() {
+        for name in 0..6 {
+            let mut options = set_all(&[("bootstrap.servers", "a:1")]).unwrap();
+            let times = [
+                &mut options.session_timeout,
+                &mut options.heartbeat_interval,
+                &mut options.poll_interval,
+                &mut options.commit_interval,
+                &mut options.metadata_age,
+                &mut options.fetch_wait,
+            ];
+            *times.into_iter().nth(name).unwrap() = Duration::MAX;
+            assert!(options.validate().unwrap_err().to_string().contains("below 2^31 ms"));
+        }
+    }
+
+    #[test]
     fn options_that_contradict_each_other_are_refused() {
         let refused = |properties: &[(&str, &str)]| {
             let with_broker = [&[("bootstrap.servers", "a:1")], properties].concat();
@@ -228,6 +245,7 @@ mod tests {
         assert!(refused(&[("heartbeat.interval.ms", "20000")]).contains("a third of session.timeout.ms"));
         assert!(refused(&[("max.poll.interval.ms", "1000")]).contains("at least session.timeout.ms"));
         assert!(refused(&[("metadata.max.age.ms", "1")]).contains("at least 100 ms"));
+        assert!(refused(&[("fetch.max.bytes", "100000000")]).contains("at most 64 MiB"));
         assert!(refused(&[("group.id", "")]).contains("must not be empty"));
         assert!(set_all(&[]).unwrap().validate().unwrap_err().to_string().contains("must name a broker"));
     }

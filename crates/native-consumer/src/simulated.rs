@@ -59,6 +59,12 @@ pub(crate) struct SimulatedState {
     pub(crate) commit_error: i16,
     /// The error of the next fetch, in each partition.
     pub(crate) fetch_error: i16,
+    /// The partition that every fetch has this error for.
+    pub(crate) refused: Option<(i32, i16)>,
+    /// Questions for metadata so far.
+    pub(crate) looks: usize,
+    /// True where no partition has a leader.
+    pub(crate) is_leaderless: bool,
     /// The error of all fetches as a whole.
     pub(crate) fetch_refusal: i16,
     /// The errors of the next questions for the coordinator.
@@ -144,7 +150,10 @@ impl SimulatedState {
                 return Ok((answer, is_quiet));
             }
             ApiVersionsRequest::KEY => reply(frame, |_: ApiVersionsRequest| versions()),
-            MetadataRequest::KEY => reply(frame, |_: MetadataRequest| self.metadata(port)),
+            MetadataRequest::KEY => {
+                self.looks += 1;
+                reply(frame, |_: MetadataRequest| self.metadata(port))
+            }
             FindCoordinatorRequest::KEY => {
                 let error = self.finder_errors.pop_front().unwrap_or_default();
                 reply(frame, |request: FindCoordinatorRequest| coordinator(&request, port, error))
@@ -173,7 +182,7 @@ impl SimulatedState {
         };
         let partition = |partition_index| MetadataResponsePartition {
             partition_index,
-            leader_id: NODE,
+            leader_id: if self.is_leaderless { -1 } else { NODE },
             leader_epoch: 0,
             replica_nodes: vec![NODE],
             ..MetadataResponsePartition::default()
@@ -317,7 +326,8 @@ impl SimulatedState {
         self.fetched_from = asked.map(|asked| asked.fetch_offset).next_back().unwrap_or(self.fetched_from);
         let partition = |asked: &FetchPartition| {
             let from = asked.fetch_offset;
-            let error_code = if from < self.first { 1 } else { told };
+            let refused = self.refused.filter(|(partition, _)| *partition == asked.partition);
+            let error_code = if from < self.first { 1 } else { refused.map_or(told, |(_, error)| error) };
             let numbers = from..self.records.min(from + 2);
             let drafts: Vec<_> = numbers.map(|number| DraftRecord::of_value(number.to_string())).collect();
             let is_empty = drafts.is_empty() || error_code != 0;

@@ -72,6 +72,15 @@ impl Topology {
         }
     }
 
+    /// Forgets all topics but `names`: what nobody asked for, and what nobody asks for any more.
+    pub(crate) fn retain(&mut self, names: &BTreeSet<String>) {
+        self.topics.retain(|name, _| names.contains(name));
+    }
+
+    pub(crate) fn has_broker(&self, node: i32) -> bool {
+        self.brokers.contains_key(&node)
+    }
+
     /// A topic about which the broker can't tell now stays as it was.
     fn learn_topic(&mut self, topic: MetadataResponseTopic) {
         let Some(name) = topic.name else { return };
@@ -196,6 +205,17 @@ mod tests {
         assert!(topology.leader(&TopicPartition::try_from(("t", 1)).unwrap()).is_some());
         topology.learn(answer(vec![topic("t", 3, &[])]), false);
         assert_eq!(topology.leader(&TopicPartition::try_from(("t", 1)).unwrap()), None);
+    }
+
+    #[test]
+    fn topics_that_nobody_asks_for_are_forgotten() {
+        let mut topology = Topology::default();
+        topology.learn(answer(vec![topic("t", 0, &[0]), topic("u", 0, &[0])]), false);
+        topology.retain(&["t".to_owned()].into());
+        assert!(
+            topology.knows(&TopicName::new("t").unwrap()) && !topology.knows(&TopicName::new("u").unwrap())
+        );
+        assert!(topology.has_broker(1) && !topology.has_broker(3));
     }
 
     #[test]

@@ -16,6 +16,8 @@
 mod cache;
 mod chronicle;
 mod edges;
+mod java;
+mod kafka_groups;
 mod killed;
 mod moves;
 mod native;
@@ -45,6 +47,7 @@ pub(crate) async fn play(settings: &Settings) -> Result<ExitCode> {
     Ok(match settings.scenario {
         Scenario::Cache => report::conclude(&cache::play(settings).await?, settings.json),
         Scenario::Edges => report::conclude(&edges::play(settings).await?, settings.json),
+        Scenario::KafkaGroups => report::conclude(&kafka_groups::play(settings).await?, settings.json),
         Scenario::Killed => report::conclude(&killed::play(settings).await?, settings.json),
         Scenario::Native => report::conclude(&native::play(settings).await?, settings.json),
         Scenario::Panics => report::conclude(&panics::play(settings).await?, settings.json),

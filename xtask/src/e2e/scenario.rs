@@ -10,8 +10,8 @@ use crate::interrupt::Interrupt;
 use crate::{run, servers, tools};
 
 /// The scenarios.
-pub(super) const NAMES: [&str; 8] =
-    [CACHE, EDGES, "killed", NATIVE, "panics", "recreate", RESTORED_STORE, "slow-drain"];
+pub(super) const NAMES: [&str; 9] =
+    [CACHE, EDGES, KAFKA_GROUPS, "killed", NATIVE, "panics", "recreate", RESTORED_STORE, "slow-drain"];
 
 /// The one without a service.
 const NATIVE: &str = "native";
@@ -24,6 +24,9 @@ const EDGES: &str = "edges";
 
 /// The feature that it needs.
 const SECURED: &str = "kafka-assigner-e2e/secured";
+
+/// The one that needs Kafka's own tools.
+const KAFKA_GROUPS: &str = "kafka-groups";
 
 /// The one that needs etcdutl.
 const RESTORED_STORE: &str = "restored-store";
@@ -63,6 +66,9 @@ pub(super) fn run(name: &str, json: bool, interrupt: &Interrupt) -> Result<ExitC
     command.arg("--programs").arg(&programs).arg("--folder").arg(folder.path());
     if name == RESTORED_STORE {
         command.arg("--etcdutl").arg(tools::Etcdutl::provide(interrupt)?.binary);
+    }
+    if name == KAFKA_GROUPS {
+        command.arg("--kafka-tools").arg(tools::KafkaTools::provide(interrupt)?.jars);
     }
     command.args(json.then_some("--json")).stdin(Stdio::null());
     play(command, folder, BOUND, interrupt)

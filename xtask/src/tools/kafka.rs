@@ -75,13 +75,14 @@ fn fetch(interrupt: &Interrupt) -> Result<(PathBuf, Origin)> {
         bail!("{advice} (mvn is not on the PATH)");
     }
     eprintln!("fetching Kafka {FETCHED_VERSION} with Maven");
-    let jars = entry().fill(|folder| copy_jars(folder, interrupt)).context(advice)?;
+    let jars = entry().fill(|folder| copy_jars(folder, &["kafka_2.13"], interrupt)).context(advice)?;
     Ok((jars, Origin::Made("fetched with Maven")))
 }
 
-fn copy_jars(folder: &Path, interrupt: &Interrupt) -> Result<()> {
+/// Fetches artifacts of Kafka's, with all that they need, into `folder`.
+pub(super) fn copy_jars(folder: &Path, artifacts: &[&str], interrupt: &Interrupt) -> Result<()> {
     let project = folder.join("pom.xml");
-    fs::write(&project, pom())?;
+    fs::write(&project, pom(artifacts))?;
     let mut command = Command::new("mvn");
     command.args(["-q", "-B", "dependency:copy-dependencies"]).current_dir(folder);
     command.arg(format!("-DoutputDirectory={}", folder.display()));
@@ -89,20 +90,21 @@ fn copy_jars(folder: &Path, interrupt: &Interrupt) -> Result<()> {
     Ok(fs::remove_file(project)?)
 }
 
-/// A throw-away project that depends on the broker, and on a logger that prints: without one it is mute.
-fn pom() -> String {
+/// A throw-away project that depends on the artifacts, and on a logger that prints: without one they are mute.
+fn pom(artifacts: &[&str]) -> String {
     let dependency = |group: &str, artifact: &str, version: &str| {
         format!(
             "<dependency><groupId>{group}</groupId><artifactId>{artifact}</artifactId>\
              <version>{version}</version></dependency>"
         )
     };
-    let broker = dependency("org.apache.kafka", "kafka_2.13", FETCHED_VERSION);
+    let kafka = |artifact: &&str| dependency("org.apache.kafka", artifact, FETCHED_VERSION);
+    let kafka: String = artifacts.iter().map(kafka).collect();
     let logger = dependency("org.slf4j", "slf4j-simple", "1.7.36");
     format!(
         "<project><modelVersion>4.0.0</modelVersion><groupId>throwaway</groupId>\
          <artifactId>throwaway</artifactId><version>1</version>\
-         <dependencies>{broker}{logger}</dependencies></project>"
+         <dependencies>{kafka}{logger}</dependencies></project>"
     )
 }
 

@@ -40,24 +40,60 @@ impl<C: Configuration> FromArgMatches for Flags<C> {
     }
 }
 
-/// The settings by which a command opens the store; it needs no others.
-const STORE: [&str; 8] =
-    ["data", "etcd", "etcd_user", "etcd_password", "etcd_ca", "etcd_cert", "etcd_key", "prefix"];
+/// Settings of `serve` that another command has too.
+pub(crate) trait SettingsPart {
+    /// Their names.
+    const NAMES: &'static [&'static str];
+}
 
-/// The values given as flags, for the settings of the store.
+/// The settings by which a command opens the store; it needs no others.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct StorePart;
+
+impl SettingsPart for StorePart {
+    const NAMES: &'static [&'static str] =
+        &["data", "etcd", "etcd_user", "etcd_password", "etcd_ca", "etcd_cert", "etcd_key", "prefix"];
+}
+
+/// The settings by which a command reaches Kafka.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct KafkaPart;
+
+impl SettingsPart for KafkaPart {
+    const NAMES: &'static [&'static str] = &[
+        "kafka",
+        "kafka_tls",
+        "kafka_ca",
+        "kafka_cert",
+        "kafka_key",
+        "kafka_sasl_mechanism",
+        "kafka_user",
+        "kafka_password",
+        "kafka_password_file",
+    ];
+}
+
+/// The values given as flags, for the settings of a part.
 #[derive(Debug, Clone)]
-pub(crate) struct StoreFlags {
+pub(crate) struct PartFlags<P> {
     /// Each flag by its setting's name, with all its values.
     pub(crate) given: BTreeMap<String, Vec<String>>,
+    part: PhantomData<P>,
 }
 
-fn of_store() -> impl Iterator<Item = &'static Setting> {
-    ServeConfig::SETTINGS.iter().filter(|setting| STORE.contains(&setting.name))
+/// Flags for the settings of the store.
+pub(crate) type StoreFlags = PartFlags<StorePart>;
+
+/// Flags for the settings of Kafka.
+pub(crate) type KafkaFlags = PartFlags<KafkaPart>;
+
+fn of_part<P: SettingsPart>() -> impl Iterator<Item = &'static Setting> {
+    ServeConfig::SETTINGS.iter().filter(|setting| P::NAMES.contains(&setting.name))
 }
 
-impl Args for StoreFlags {
+impl<P: SettingsPart> Args for PartFlags<P> {
     fn augment_args(command: Command) -> Command {
-        command.args(of_store().map(flag))
+        command.args(of_part::<P>().map(flag))
     }
 
     fn augment_args_for_update(command: Command) -> Command {
@@ -65,9 +101,10 @@ impl Args for StoreFlags {
     }
 }
 
-impl FromArgMatches for StoreFlags {
+impl<P: SettingsPart> FromArgMatches for PartFlags<P> {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
-        Ok(Self { given: of_store().filter_map(|setting| given(matches, setting)).collect() })
+        let given = of_part::<P>().filter_map(|setting| given(matches, setting)).collect();
+        Ok(Self { given, part: PhantomData })
     }
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {

@@ -67,6 +67,14 @@ fn json<R>(report: &R, encode: fn(&R) -> serde_json::Result<String>) -> Result<S
     Ok(text)
 }
 
+/// The text of a report in a pipe, for tests.
+#[cfg(test)]
+pub(crate) fn text_of(report: &impl Report) -> String {
+    let mut page = TextPage::new(Style { terminal: false, wide: false, colours: false });
+    report.show(&mut page);
+    page.into_text()
+}
+
 /// Writes text to the standard output.
 ///
 /// # Errors

@@ -126,6 +126,18 @@ impl TextTable {
         self
     }
 
+    /// A table whose columns are only known with its rows: each row has the same headings, each with its cell.
+    pub(crate) fn of_columns(rows: Vec<Vec<(&'static str, Cell)>>) -> Self {
+        let header = rows.first().map(|row| row.iter().map(|(heading, _)| *heading).collect());
+        let cells = |row: Vec<(&'static str, Cell)>| row.into_iter().map(|(_, cell)| cell).collect();
+        Self {
+            header: header.unwrap_or_default(),
+            rows: rows.into_iter().map(cells).collect(),
+            wide: &[],
+            overflows: false,
+        }
+    }
+
     /// A table of names and what belongs to them.
     pub(crate) const fn of_pairs() -> Self {
         Self { header: Vec::new(), rows: Vec::new(), wide: &[], overflows: false }

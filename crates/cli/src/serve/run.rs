@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 use super::logging;
 use super::store::OpenedStore;
 use crate::command_error::CommandError;
-use crate::config::{Broker, ServeConfig};
+use crate::config::ServeConfig;
 use crate::pem::{certificates, private_key};
 
 /// Runs an instance until SIGINT or SIGTERM, and then stops it in good order.
@@ -174,7 +174,7 @@ fn topics(config: &ServeConfig) -> Result<Option<Arc<dyn TopicSource>>, CommandE
     if config.kafka.is_empty() {
         return Ok(None);
     }
-    let options = kafka_options(config);
+    let options = config.kafka_options();
     let sends_password_in_clear = options.tls.is_none()
         && options.login.as_ref().is_some_and(|login| login.mechanism == kafka::Mechanism::Plain);
     if sends_password_in_clear {
@@ -182,25 +182,4 @@ fn topics(config: &ServeConfig) -> Result<Option<Arc<dyn TopicSource>>, CommandE
     }
     let topics = KafkaTopics::new(&options).map_err(CommandError::Kafka)?;
     Ok(Some(Arc::new(topics)))
-}
-
-fn kafka_options(config: &ServeConfig) -> kafka::Options {
-    let brokers = config.kafka.iter().map(Broker::address).collect();
-    kafka::Options { tls: kafka_tls(config), login: kafka_login(config), ..kafka::Options::new(brokers) }
-}
-
-fn kafka_tls(config: &ServeConfig) -> Option<kafka::BrokerTls> {
-    let pair = config.kafka_cert.clone().zip(config.kafka_key.clone());
-    let identity = pair.map(|(certificate, key)| kafka::Identity { certificate, key });
-    config.kafka_tls.then(|| kafka::BrokerTls { ca: config.kafka_ca.clone(), identity })
-}
-
-fn kafka_login(config: &ServeConfig) -> Option<kafka::Login> {
-    let given = config.kafka_password.as_ref().map(|secret| secret.reveal().to_owned());
-    let file = || config.kafka_password_file.clone().map(kafka::PasswordOrigin::File);
-    Some(kafka::Login {
-        mechanism: config.kafka_sasl_mechanism?.0,
-        user: config.kafka_user.as_ref()?.to_string(),
-        password: given.map(kafka::PasswordOrigin::Given).or_else(file)?,
-    })
 }

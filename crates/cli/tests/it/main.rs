@@ -9,6 +9,8 @@ mod answers;
 mod assign;
 mod copartition;
 mod instance;
+mod kafka_broker;
+mod kafka_script;
 mod lines;
 mod reported;
 mod scripts;
@@ -19,6 +21,7 @@ mod store;
 use trycmd::TestCases;
 
 use instance::Instance;
+use kafka_broker::ScriptedBroker;
 
 fn cases(instance: &Instance) -> TestCases {
     let cases = TestCases::new();
@@ -33,7 +36,16 @@ fn cases(instance: &Instance) -> TestCases {
 #[test]
 fn commands_print_what_the_guide_shows() {
     let instance = Instance::start(scripts::orders());
-    cases(&instance).case("../../docs/guide/*.md");
+    cases(&instance).case("../../docs/guide/*.md").skip("../../docs/guide/commands.md");
+}
+
+#[test]
+fn commands_print_what_their_page_shows() {
+    let instance = Instance::start(scripts::orders());
+    let (broker, cases) = (ScriptedBroker::start(), cases(&instance));
+    cases.env("KAFKA_ASSIGNER_KAFKA", broker.address());
+    cases.insert_var("[KAFKA]", broker.address().to_owned()).expect("a valid name for a variable");
+    cases.case("../../docs/guide/commands.md").case("tests/cmd/kafka/*.md");
 }
 
 #[test]

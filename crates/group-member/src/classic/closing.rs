@@ -6,7 +6,7 @@ use kafka_assigner_kafka::messages::{LeaveGroupRequest, LeavingMember};
 use kafka_assigner_types::moment::Moment;
 
 use super::{ClassicMember, ClassicRequest, ClassicState};
-use crate::{MemberNotice, RequestNumber};
+use crate::{AnswerFailure, MemberNotice, RequestNumber};
 
 /// The longest reason that brokers take, in bytes.
 const LONGEST_REASON: usize = 255;
@@ -65,13 +65,16 @@ impl ClassicMember {
         true
     }
 
-    /// Leaving is done, whatever the broker has said to it.
-    pub(super) fn left(&mut self, number: RequestNumber) {
+    /// Leaving is done, whatever the broker has said to it. Without an answer a member that closes tries again until its
+    /// deadline, since the others wait for its session otherwise.
+    pub(super) fn left(&mut self, number: RequestNumber, answer: Result<(), AnswerFailure>) {
         if self.flights.leave != Some(number) {
             return;
         }
         self.flights.leave = None;
-        if self.closing.is_some() {
+        if answer.is_err() {
+            self.lose_coordinator();
+        } else if self.closing.is_some() {
             self.id.clear();
             self.membership = None;
         }

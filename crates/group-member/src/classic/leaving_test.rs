@@ -47,7 +47,7 @@ fn an_id_that_comes_late_is_kept_or_given_back() {
         JoinGroupResponse { error_code: 79, member_id: "late".to_owned(), ..JoinGroupResponse::default() };
     rig.does(ClassicEvent::Joined(RequestNumber(1), Ok(late)));
     assert_eq!(rig.words(), ["leave \"late\""]);
-    rig.does(ClassicEvent::Left(RequestNumber(2)));
+    rig.does(ClassicEvent::Left(RequestNumber(2), Ok(())));
     assert_eq!(rig.words(), ["Closed"]);
     assert!(rig.member.is_over());
 }
@@ -138,12 +138,25 @@ fn closing_gives_up_leaves_and_ends() {
     assert_eq!(rig.words(), ["stop 0", "revoked 0"]);
     rig.done();
     assert_eq!(rig.words(), ["leave \"m\""]);
-    rig.does(ClassicEvent::Left(rig.member.flights.leave.unwrap()));
+    rig.does(ClassicEvent::Left(rig.member.flights.leave.unwrap(), Ok(())));
     assert_eq!(rig.words(), ["Closed"]);
     let fixed = ClassicOptions { instance: Some("one".to_owned()), ..options("range") };
     let mut rig = Rig::stable_with(fixed, &[0]);
     rig.does(ClassicEvent::Close(Duration::from_secs(5))).done();
     assert_eq!(rig.words(), ["stop 0", "revoked 0", "Closed"], "a static member keeps its place");
+}
+
+#[test]
+fn leaving_that_nobody_heard_is_tried_again_until_the_deadline() {
+    let mut rig = Rig::stable("range", &[0]);
+    rig.does(ClassicEvent::Close(Duration::from_secs(5))).done().words();
+    rig.does(ClassicEvent::Left(rig.member.flights.leave.unwrap(), Err(AnswerFailure)));
+    assert_eq!(rig.words(), ["lose coordinator"]);
+    rig.does(ClassicEvent::Coordinator);
+    assert_eq!(rig.words(), ["leave \"m\""]);
+    rig.does(ClassicEvent::Left(rig.member.flights.leave.unwrap(), Err(AnswerFailure)));
+    rig.after(5000);
+    assert!(rig.member.is_over());
 }
 
 #[test]

@@ -224,7 +224,7 @@ impl World {
                     _ => ClassicEvent::Beaten(number, Ok(unknown)),
                 }
             }
-            Chance::Left => ClassicEvent::Left(self.under_way.remove(&LEAVE)?),
+            Chance::Left => ClassicEvent::Left(self.under_way.remove(&LEAVE)?, Ok(())),
             Chance::Subscribe(topics) => {
                 let names = ["t", "u"].into_iter().zip(0..).filter(|(_, bit)| topics >> bit & 1 == 1);
                 ClassicEvent::Subscribed(names.map(|(name, _)| TopicName::new(name).unwrap()).collect())

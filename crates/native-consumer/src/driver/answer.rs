@@ -50,7 +50,12 @@ impl Driver {
     fn take(&mut self, answer: Answer) {
         let now = self.now();
         match answer {
-            Answer::Member(event) => self.events.push_back(event),
+            Answer::Member(event) => {
+                if event.is_of_the_coordinator() {
+                    self.finder.confirmed();
+                }
+                self.events.push_back(event);
+            }
             Answer::Coordinator(number, answer) => self.coordinator_found(number, answer, now),
             Answer::Metadata(answer) => self.metadata_came(answer, now),
             Answer::Planned(generation, plan, parts) => self.planned(generation, plan, parts),

@@ -128,6 +128,8 @@ impl Driver {
         self.reading.retain(|partition, _| !partitions.contains(partition));
         self.reader.stop(partitions);
         self.ledger.disown(partitions);
+        // A commit under way says nothing to whoever has them next, which may be this member.
+        partitions.iter().for_each(|partition| self.commits.forget(partition));
     }
 
     /// A loss is told to whoever handles records at once, though the callback for it may come later.

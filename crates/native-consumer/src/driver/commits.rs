@@ -65,8 +65,8 @@ impl CommitTimes {
         self.flush = FlushStage::Wanted;
     }
 
-    /// The commit under way says nothing of a partition that was sought since.
-    pub(super) fn sought(&mut self, partition: &TopicPartition) {
+    /// The commit under way says nothing of a partition that was sought, or given up, since.
+    pub(super) fn forget(&mut self, partition: &TopicPartition) {
         if let Some(flight) = &mut self.flight {
             flight.offsets.remove(partition);
         }
@@ -151,7 +151,12 @@ impl Driver {
         self.flush_answered(number, reaction);
         let Some(flight) = self.commits.flight.take() else { return };
         match outcomes {
-            Ok(outcomes) => self.take_outcomes(flight, &outcomes),
+            Ok(outcomes) => {
+                if !outcomes.values().any(|error| error.is_of_coordinator()) {
+                    self.finder.confirmed();
+                }
+                self.take_outcomes(flight, &outcomes);
+            }
             Err(AnswerFailure) => self.finder.lost(now),
         }
         if reaction == Reaction::FindCoordinator {
@@ -163,7 +168,11 @@ impl Driver {
     fn take_outcomes(&mut self, flight: CommitUnderWay, outcomes: &BTreeMap<TopicPartition, KafkaError>) {
         let mut errors = BTreeSet::new();
         for (partition, offset) in flight.offsets {
-            let Some(error) = outcomes.get(&partition).copied() else { continue };
+            let Some(error) = outcomes.get(&partition).copied() else {
+                // Its topic has no id that is known, or the broker does not know it.
+                self.metadata.wish();
+                continue;
+            };
             let cell = self.cells.get(&partition);
             match Reaction::to_commit(error) {
                 Reaction::Done => cell.into_iter().for_each(|cell| cell.committed(offset)),
@@ -190,11 +199,11 @@ async fn send(
     commit: &OffsetCommit,
     ids: &TopicIds,
 ) -> Result<BTreeMap<TopicPartition, KafkaError>, AnswerFailure> {
-    let request = |_| offsets::commit(group, &commit.membership, &commit.offsets, ids);
+    let request = |version| offsets::commit(group, &commit.membership, &commit.offsets, ids, version);
     // In order with heartbeats, on the one connection of the group.
     let answer = pool.ask(broker, BrokerLane::Group, request, PATIENCE).await;
     let (answer, _) = answer.map_err(|error| {
-        tracing::debug!(%error, "a commit has no answer");
+        tracing::warn!(%error, group, "a commit has no answer; it is sent again");
         AnswerFailure
     })?;
     Ok(offsets::outcomes(&answer, ids))

@@ -10,8 +10,9 @@ use kafka_assigner_types::moment::Moment;
 
 use super::Driver;
 use super::answer::Answer;
+use super::told::is_told;
 use crate::PartitionEnd;
-use crate::fetching::{FetchFailure, FetchLimits, FetchedPart, WantedPartitions, fetch};
+use crate::fetching::{DecodingLimits, FetchFailure, FetchLimits, FetchedPart, WantedPartitions, fetch};
 
 /// Fetches from one broker.
 #[derive(Debug, Default)]
@@ -22,12 +23,25 @@ pub(super) struct BrokerFetches {
     wait: RetryWait,
 }
 
+impl BrokerFetches {
+    /// True where no fetch is under way.
+    pub(super) const fn is_idle(&self) -> bool {
+        self.session.is_some()
+    }
+}
+
+/// A partition that its broker does not give now: it alone is left out of fetches for a while.
+#[derive(Debug, Default)]
+pub(super) struct RestingPartition {
+    pub(super) not_before: Moment,
+    wait: RetryWait,
+}
+
 impl Driver {
     pub(super) fn serve_fetches(&mut self, now: Moment) {
+        self.resting.retain(|partition, _| self.reading.contains_key(partition));
         let (brokers, is_complete) = self.wanted(now);
-        if !is_complete {
-            self.metadata.wish();
-        }
+        self.metadata.look_for_leaders(now, is_complete);
         for (node, (address, wanted)) in brokers {
             let new = || BrokerFetches { session: Some(FetchSession::default()), ..Default::default() };
             let Some(session) = self.brokers.entry(node).or_insert_with(new).session.take() else { continue };
@@ -44,7 +58,7 @@ impl Driver {
     ) {
         let (pool, limits) = (Arc::clone(&self.pool), self.limits());
         self.tasks.spawn(async move {
-            let parts = fetch(&pool, &address, &mut session, &wanted, limits).await;
+            let parts = fetch(&pool, &address, &mut session, wanted, limits).await;
             Answer::Fetched(node, session, parts)
         });
     }
@@ -56,6 +70,10 @@ impl Driver {
             least_bytes: bytes(self.options.fetch_least_bytes),
             most_bytes: bytes(self.options.fetch_most_bytes),
             isolation: self.options.isolation,
+            decoding: DecodingLimits {
+                partition_bytes: usize::try_from(self.options.partition_most_bytes).unwrap_or(usize::MAX),
+                all_bytes: self.options.buffer_most_bytes,
+            },
         }
     }
 
@@ -75,7 +93,8 @@ impl Driver {
             return (brokers, is_complete);
         }
         let most_bytes = i32::try_from(self.options.partition_most_bytes).unwrap_or(i32::MAX);
-        for (partition, from) in self.reading.iter().filter(|(partition, _)| self.has_room(partition)) {
+        let asked = |partition: &TopicPartition| self.has_room(partition) && !self.rests(partition, now);
+        for (partition, from) in self.reading.iter().filter(|(partition, _)| asked(partition)) {
             let Some(leader) = self.topology.leader(partition) else {
                 is_complete = false;
                 continue;
@@ -96,6 +115,10 @@ impl Driver {
         (brokers, is_complete)
     }
 
+    fn rests(&self, partition: &TopicPartition, now: Moment) -> bool {
+        self.resting.get(partition).is_some_and(|resting| resting.not_before > now)
+    }
+
     fn has_room(&self, partition: &TopicPartition) -> bool {
         let room = usize::try_from(self.options.partition_most_bytes).unwrap_or(usize::MAX);
         self.cells.get(partition).is_some_and(|cell| cell.bytes() < room && !cell.is_released())
@@ -108,48 +131,53 @@ impl Driver {
         parts: Result<Vec<FetchedPart>, FetchFailure>,
         now: Moment,
     ) {
-        let is_good = match parts {
-            Ok(parts) => {
-                let mut is_good = true;
-                for part in parts {
-                    is_good &= self.take_part(part);
-                }
-                is_good
-            }
-            Err(error) => {
-                tracing::debug!(%error, node, "nothing was fetched");
-                false
-            }
-        };
         let broker = self.brokers.entry(node).or_default();
         broker.session = Some(session);
-        if is_good {
-            broker.wait.succeeded();
-        } else {
-            broker.not_before = now + broker.wait.failed();
-            self.metadata.wish();
+        match parts {
+            Ok(parts) => {
+                broker.wait.succeeded();
+                parts.into_iter().for_each(|part| self.take_part(part, now));
+            }
+            Err(error) => {
+                broker.not_before = now + broker.wait.failed();
+                let failures = broker.wait.failures();
+                if is_told(failures) {
+                    tracing::warn!(%error, node, failures, "nothing was fetched; it is tried again");
+                }
+                self.metadata.wish();
+            }
         }
         self.core.changed.notify_waiters();
     }
 
-    /// Hands the records of a partition out, where they are the next ones. False where its broker is to be left alone for
-    /// a while.
-    fn take_part(&mut self, part: FetchedPart) -> bool {
+    /// Hands the records of a partition out, where they are the next ones.
+    fn take_part(&mut self, part: FetchedPart, now: Moment) {
         let is_current = self.reading.get(&part.partition) == Some(&part.from);
         if !is_current {
-            return true;
+            return;
         }
         match KafkaError(part.error) {
             KafkaError::NONE => self.take_records(part),
             KafkaError::OUT_OF_RANGE => self.reader.out_of_range(&part.partition, part.from.version),
-            error if error.passes() => return false,
+            error if error.passes() => self.rest(&part.partition, error, now),
             error => self.end_cell(&part.partition, PartitionEnd::Refused(error)),
         }
-        true
+    }
+
+    /// Leaves a partition alone for a while, and looks for another leader of it.
+    fn rest(&mut self, partition: &TopicPartition, error: KafkaError, now: Moment) {
+        let resting = self.resting.entry(partition.clone()).or_default();
+        resting.not_before = now + resting.wait.failed();
+        let failures = resting.wait.failures();
+        if is_told(failures) {
+            tracing::warn!(%partition, error = error.0, failures, "a partition can't be read now; it is tried again");
+        }
+        self.metadata.wish();
     }
 
     fn take_records(&mut self, part: FetchedPart) {
         let FetchedPart { partition, from, next, batch, unreadable, .. } = part;
+        self.resting.remove(&partition);
         if let (None, Some(reason)) = (next, unreadable) {
             return self.end_cell(&partition, PartitionEnd::Unreadable(reason));
         }

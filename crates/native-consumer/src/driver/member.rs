@@ -19,7 +19,10 @@ impl Driver {
     /// The member takes all events that there are, and its commands are carried out.
     pub(super) fn step_member(&mut self, now: Moment) {
         while let Some(event) = self.events.pop_front() {
-            for command in self.member.step(now, event) {
+            let commands = self.member.step(now, event);
+            // A step may start partitions and begin the next join at once: they are of the generation before it.
+            self.generation = self.member.commits_as().map_or(self.generation, |now| now.generation);
+            for command in commands {
                 self.carry_out(now, command);
             }
         }
@@ -43,9 +46,8 @@ impl Driver {
 
     /// The partitions go to the application at once; their positions are looked up meanwhile.
     fn start_reading(&mut self, partitions: BTreeSet<TopicPartition>) {
-        let generation = self.member.commits_as().map_or(-1, |membership| membership.generation);
         for partition in &partitions {
-            let cell = Arc::new(PartitionCell::new(partition.clone(), generation));
+            let cell = Arc::new(PartitionCell::new(partition.clone(), self.generation));
             self.cells.insert(partition.clone(), Arc::clone(&cell));
             self.core.arrive(cell);
         }
@@ -86,7 +88,7 @@ async fn ask_member(
     patience: Duration,
 ) -> MemberEvent {
     let failed = |error: Error| {
-        tracing::debug!(%error, "the coordinator did not answer");
+        tracing::warn!(%error, "the coordinator did not answer; it is looked for and asked again");
         AnswerFailure
     };
     // Leaving must not wait behind a join that the broker holds back.
@@ -103,8 +105,7 @@ async fn ask_member(
         MemberRequest::Classic(ClassicRequest::Sync(sync)) => ClassicEvent::Synced(number, ask!(sync, Group)),
         MemberRequest::Classic(ClassicRequest::Beat(beat)) => ClassicEvent::Beaten(number, ask!(beat, Group)),
         MemberRequest::Classic(ClassicRequest::Leave(leave)) => {
-            let _is_gone_anyway = ask!(leave, Requests);
-            ClassicEvent::Left(number)
+            ClassicEvent::Left(number, ask!(leave, Requests).map(drop))
         }
         MemberRequest::Consumer(beat) => return MemberEvent::Beaten(number, ask!(beat, Group)),
     })

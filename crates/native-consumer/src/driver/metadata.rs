@@ -32,6 +32,10 @@ pub(super) struct MetadataSchedule {
     old_at: Moment,
     not_before: Moment,
     wait: RetryWait,
+    /// Leaders that were still unknown, time after time.
+    leaderless: RetryWait,
+    /// Leaders are missing, and asked for from then on; `None`: all are known.
+    leaders_at: Option<Moment>,
     has_come: bool,
 }
 
@@ -45,6 +49,18 @@ impl MetadataSchedule {
     pub(super) const fn wish(&mut self) -> u64 {
         self.wishes += 1;
         self.wishes
+    }
+
+    /// Wishes for the leaders of partitions that have none, less and less often: a partition may have none for long, and
+    /// the topics that match a pattern are all of the cluster's. It is called at every look.
+    pub(super) fn look_for_leaders(&mut self, now: Moment, is_complete: bool) {
+        if is_complete {
+            self.leaderless.succeeded();
+            self.leaders_at = None;
+        } else if self.leaders_at.is_none_or(|at| at <= now) && self.wishes <= self.fulfilled {
+            self.wish();
+            self.leaders_at = Some(now + self.leaderless.failed());
+        }
     }
 
     pub(super) const fn has_fulfilled(&self, wish: u64) -> bool {
@@ -79,7 +95,8 @@ impl MetadataSchedule {
     pub(super) fn next_step(&self) -> Option<Moment> {
         let at =
             if self.wishes > self.fulfilled { self.not_before } else { self.old_at.max(self.not_before) };
-        self.flight.is_none().then_some(at)
+        let leaders_at = self.leaders_at.map_or(at, |leaders_at| leaders_at.max(self.not_before));
+        self.flight.is_none().then_some(at.min(leaders_at))
     }
 }
 
@@ -108,6 +125,9 @@ impl Driver {
             Ok(answers) => {
                 let of_all = matches!(self.options.topics, TopicChoice::Matching(_));
                 answers.into_iter().for_each(|answer| self.topology.learn(answer, of_all));
+                if let Some(names) = self.names_of_interest() {
+                    self.topology.retain(&names);
+                }
                 self.metadata.came(now, self.options.metadata_age);
                 self.forget_brokers();
                 self.subscribe();
@@ -122,11 +142,14 @@ impl Driver {
         }
     }
 
-    /// Closes links to brokers that have left the cluster.
-    fn forget_brokers(&self) {
+    /// Closes links to brokers that have left the cluster, and forgets their fetches.
+    fn forget_brokers(&mut self) {
         let mut known = self.any_brokers();
         known.extend(self.coordinator());
         self.pool.retain(&known);
+        // A fetch under way comes back to its broker.
+        let topology = &self.topology;
+        self.brokers.retain(|node, broker| !broker.is_idle() || topology.has_broker(*node));
     }
 
     /// Topics that match the pattern are subscribed to.
@@ -179,6 +202,26 @@ mod tests {
         schedule.came(at(120), age);
         assert!(schedule.has_fulfilled(wish));
         assert_eq!(schedule.next_step(), Some(at(300_120)));
+    }
+
+    #[test]
+    fn leaders_that_stay_unknown_are_asked_for_less_and_less() {
+        let (mut schedule, age) = (MetadataSchedule::new(), Duration::from_secs(300));
+        let asked = |schedule: &mut MetadataSchedule, times: std::ops::Range<u64>, is_complete| {
+            let asks = times.filter(|now| {
+                schedule.look_for_leaders(at(*now), is_complete);
+                let asks = schedule.serve(at(*now));
+                if asks {
+                    schedule.came(at(*now), age);
+                }
+                asks
+            });
+            asks.count()
+        };
+        let count = asked(&mut schedule, 0..10_000, false);
+        assert!((8..20).contains(&count), "{count}");
+        assert_eq!(asked(&mut schedule, 10_000..20_000, true), 0);
+        assert_eq!(asked(&mut schedule, 20_000..20_001, false), 1, "the next one is asked for at once");
     }
 
     #[test]

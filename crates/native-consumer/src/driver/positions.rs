@@ -47,7 +47,7 @@ impl Driver {
         for (partition, cell) in &self.cells {
             if let Some(offset) = cell.take_seek() {
                 self.reader.seek(partition, offset);
-                self.commits.sought(partition);
+                self.commits.forget(partition);
                 // Its place in the ledger comes with its position, if it has none yet.
                 let _not_yet = self.ledger.seek(partition, offset);
             }
@@ -77,7 +77,7 @@ impl Driver {
         if let Some(cell) = self.cells.get(partition) {
             cell.reset();
         }
-        self.commits.sought(partition);
+        self.commits.forget(partition);
         self.ledger.commit_position(partition);
         self.commits.hurry(now);
     }
@@ -158,7 +158,7 @@ async fn committed(
     let request = |version| offsets::fetch_committed(group, partitions, ids, version);
     let answer = pool.ask(broker, BrokerLane::Requests, request, PATIENCE).await;
     let (answer, _) = answer.map_err(|error| {
-        tracing::debug!(%error, "no answer about committed offsets");
+        tracing::warn!(%error, group, "no answer about committed offsets; they are asked for again");
         AnswerFailure
     })?;
     let of_all = |error| partitions.iter().map(|partition| (partition.clone(), Err(error))).collect();
@@ -178,7 +178,7 @@ async fn listed(
         match pool.ask(broker, BrokerLane::Requests, request, PATIENCE).await {
             Ok((answer, _)) => offsets::listed_in(&answer),
             Err(error) => {
-                tracing::debug!(%error, "no answer about offsets");
+                tracing::warn!(%error, "no answer about the ends of logs; they are asked for again");
                 FoundOffsets::new()
             }
         }

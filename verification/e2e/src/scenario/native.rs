@@ -3,12 +3,14 @@
 //! ```text
 //!  supply ──► topic ──► members: the example native-consumer ×2 or 3, or a client of librdkafka
 //!                          └─ events ──► judge: what was handled, and the order of callbacks
-//!             the coordinator's description of the group ──► the plan that Kafka's assignor gives for the same members
+//!             the coordinator's description of the group ──► the plan of Kafka's own class for the same members, in a Java process
 //! ```
 
 mod described;
 mod judge;
+mod librdkafka;
 mod members;
+mod planned;
 mod report;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -19,8 +21,8 @@ use kafka_assigner_rig::producer::{Content, Load, Production};
 use kafka_assigner_rig::{Kafka, topics, within};
 use tokio::task::block_in_place;
 
-use self::judge::{Handled, are_in_order, handled, owned};
-use self::members::{Client, GroupMembers};
+use self::judge::{Handled, are_in_order, handled, have_one_owner, owned};
+use self::members::{Client, GroupMembers, Peer};
 use self::report::{NativeCase, NativeReport};
 use super::settings::Settings;
 
@@ -146,17 +148,21 @@ async fn play_one(settings: &Settings, situation: &Situation) -> Result<NativeCa
         members.join(client)?;
         settle(&members).await?;
     }
-    let assignment_equal = described::is_as_planned(&kafka, &topic, &members).await?;
+    let compared = described::compared(settings, &kafka, &topic, &members).await?;
     let keeps_callbacks = twist(&mut members, situation, own.as_mut()).await?;
 
     let produced = production.stop().await?;
     let ends = produced.ends();
     is_handled(&members, &ends).await?;
-    let Handled { lost, duplicated } = handled(&members.events(), &ends);
-    let callbacks_in_order = keeps_callbacks && members.peers().all(|peer| are_in_order(&peer.events()));
-    // A member that has lost a partition could not commit what it had handled.
-    let may_duplicate = members.peers().any(|peer| judge::has_lost(&peer.events()));
+    // What is told while members leave counts too.
     members.stop().await?;
+    members.must_run()?;
+    let Handled { lost, duplicated } = handled(&members.events(), &ends);
+    let events: Vec<_> = members.peers().map(Peer::events).collect();
+    let callbacks_in_order =
+        keeps_callbacks && events.iter().all(|events| are_in_order(events)) && have_one_owner(&events);
+    // A member that has lost a partition could not commit what it had handled.
+    let may_duplicate = events.iter().any(|events| judge::has_lost(events));
     Ok(NativeCase {
         name: situation.name,
         broker: settings.kafka_version.clone(),
@@ -164,7 +170,8 @@ async fn play_one(settings: &Settings, situation: &Situation) -> Result<NativeCa
         lost,
         duplicated,
         callbacks_in_order,
-        assignment_equal,
+        assignment_equal: compared.equal,
+        assignment_sound: compared.sound,
         may_duplicate,
     })
 }

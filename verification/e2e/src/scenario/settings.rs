@@ -11,6 +11,8 @@ pub(crate) enum Scenario {
     Cache,
     /// Kafka, and handlers, misbehave in thirteen ways
     Edges,
+    /// Kafka's own groups are described beside Kafka's own tools
+    KafkaGroups,
     /// Consumers are killed
     Killed,
     /// Members of Kafka groups without a service
@@ -45,6 +47,9 @@ pub(crate) struct Settings {
     /// The folder with Kafka's jars, where the scenario starts or restarts brokers of its own
     #[arg(long)]
     pub(crate) kafka_jars: Option<PathBuf>,
+    /// The folder with the jars of Kafka's tools and of Kafka Streams, where the scenario compares with them
+    #[arg(long)]
+    pub(crate) kafka_tools: Option<PathBuf>,
     /// The folder with the programs: an instance, and this one
     #[arg(long)]
     pub(crate) programs: PathBuf,

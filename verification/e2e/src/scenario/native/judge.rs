@@ -12,7 +12,12 @@ pub(super) struct MemberEvent {
     /// The first and the last offset of records. Producers make no gaps here.
     #[serde(default)]
     pub(super) offsets: Option<(i64, i64)>,
+    /// The wall clock, in milliseconds since 1970.
+    pub(super) ts_ms: u64,
 }
+
+/// The time from which on a member owns a partition, and up to which.
+type Ownership = (u64, u64);
 
 /// The outcome for records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,24 +53,67 @@ pub(super) fn has_lost(events: &[MemberEvent]) -> bool {
 }
 
 /// True if a member was told of partitions in order: assigned only what it had not, revoked and lost only what it had, and
-/// handled only what it had. What it had in hands when it was lost may be handled after that.
+/// handled only what it had. What it had in hands when it was lost may be handled after that, until it has the partition
+/// again.
 pub(super) fn are_in_order(events: &[MemberEvent]) -> bool {
     let (mut owned, mut lost) = (BTreeSet::new(), BTreeSet::new());
     events.iter().all(|event| {
         let mut partitions = event.partitions.iter();
         match event.event.as_str() {
-            "assigned" => partitions.all(|partition| owned.insert(partition)),
+            "assigned" => partitions.all(|partition| {
+                lost.remove(partition);
+                owned.insert(partition)
+            }),
             "revoked" => partitions.all(|partition| owned.remove(partition)),
-            "lost" => partitions.all(|partition| lost.insert(partition) | owned.remove(partition)),
+            "lost" => partitions.all(|partition| {
+                lost.insert(partition);
+                owned.remove(partition)
+            }),
             "records" => partitions.all(|partition| owned.contains(partition) || lost.contains(partition)),
             // A static member that stops has its partitions back when it returns.
             "closed" => {
                 owned.clear();
+                lost.clear();
                 true
             }
             _ => true,
         }
     })
+}
+
+/// True if no partition had two owners at a time. A time that ended with a loss does not count: others have the partition
+/// before who lost it knows. `members` has the events of each.
+pub(super) fn have_one_owner(members: &[Vec<MemberEvent>]) -> bool {
+    let mut all: BTreeMap<(String, u32), Vec<Ownership>> = BTreeMap::new();
+    for (partition, ownership) in members.iter().flat_map(|events| ownerships(events)) {
+        all.entry(partition).or_default().push(ownership);
+    }
+    all.into_values().all(|mut times| {
+        times.sort_unstable();
+        times.windows(2).all(|pair| pair[0].1 <= pair[1].0)
+    })
+}
+
+/// The times in which a member owned partitions, without those that ended with a loss.
+fn ownerships(events: &[MemberEvent]) -> Vec<((String, u32), Ownership)> {
+    let (mut open, mut over) = (BTreeMap::new(), Vec::new());
+    for event in events {
+        let mut ended: Vec<((String, u32), u64)> = Vec::new();
+        match event.event.as_str() {
+            "assigned" => {
+                open.extend(event.partitions.iter().map(|partition| (partition.clone(), event.ts_ms)));
+            }
+            "lost" => open.retain(|partition, _| !event.partitions.contains(partition)),
+            "revoked" => {
+                ended.extend(event.partitions.iter().filter_map(|partition| open.remove_entry(partition)));
+            }
+            "closed" => ended.extend(std::mem::take(&mut open)),
+            _ => {}
+        }
+        over.extend(ended.into_iter().map(|(partition, from)| (partition, (from, event.ts_ms))));
+    }
+    over.extend(open.into_iter().map(|(partition, from)| (partition, (from, u64::MAX))));
+    over
 }
 
 /// Counts what was handled of the records before `ends`, by partition.
@@ -93,7 +141,7 @@ mod tests {
 
     fn told(event: &str, partitions: &[u32]) -> MemberEvent {
         let partitions = partitions.iter().map(|partition| ("t".to_owned(), *partition)).collect();
-        MemberEvent { event: event.to_owned(), partitions, offsets: None }
+        MemberEvent { event: event.to_owned(), partitions, offsets: None, ts_ms: 0 }
     }
 
     fn records(partition: u32, first: i64, last: i64) -> MemberEvent {
@@ -125,7 +173,35 @@ mod tests {
             vec![told("revoked", &[0])],
             vec![told("assigned", &[0]), told("revoked", &[0]), records(0, 0, 0)],
             vec![records(0, 0, 0)],
+            vec![told("lost", &[0])],
+            vec![told("assigned", &[0]), told("lost", &[0]), told("lost", &[0])],
         ];
-        assert!(bad.iter().all(|events| !are_in_order(events)));
+        for events in bad {
+            assert!(!are_in_order(&events), "{events:?}");
+        }
+    }
+
+    #[test]
+    fn a_loss_excuses_nothing_once_the_partition_is_owned_again() {
+        let again =
+            [told("assigned", &[0]), told("lost", &[0]), told("assigned", &[0]), told("revoked", &[0])];
+        assert!(are_in_order(&again));
+        assert!(!are_in_order(&[&again[..], &[records(0, 0, 0)]].concat()));
+        let closed = [told("assigned", &[0]), told("lost", &[0]), told("closed", &[])];
+        assert!(!are_in_order(&[&closed[..], &[records(0, 0, 0)]].concat()));
+    }
+
+    #[test]
+    fn two_owners_at_a_time_are_seen_and_a_loss_is_no_ownership() {
+        let at = |ts_ms, event| MemberEvent { ts_ms, ..told(event, &[0]) };
+        let first = vec![at(1, "assigned"), at(5, "revoked")];
+        assert!(have_one_owner(&[first.clone(), vec![at(5, "assigned")]]));
+        assert!(!have_one_owner(&[first.clone(), vec![at(4, "assigned")]]));
+        assert!(!have_one_owner(&[vec![at(1, "assigned")], first.clone()]), "one that never ended");
+        let other = MemberEvent { ts_ms: 4, ..told("assigned", &[1]) };
+        assert!(have_one_owner(&[first.clone(), vec![other]]));
+        assert!(have_one_owner(&[vec![at(1, "assigned"), at(9, "lost")], vec![at(4, "assigned")]]));
+        let closed = MemberEvent { ts_ms: 9, ..told("closed", &[]) };
+        assert!(!have_one_owner(&[vec![at(1, "assigned"), closed], vec![at(4, "assigned")]]));
     }
 }

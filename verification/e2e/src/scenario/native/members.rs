@@ -2,17 +2,13 @@
 
 use std::path::PathBuf;
 use std::process::Command;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::JoinHandle;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
 use kafka_assigner_rig::NamedProcess;
-use rdkafka::consumer::{BaseConsumer, Consumer as _, ConsumerContext, Rebalance};
-use rdkafka::{ClientConfig, ClientContext, Message as _, TopicPartitionList};
 
 use super::judge::MemberEvent;
+use super::librdkafka::Librdkafka;
 use crate::scenario::settings::Settings;
 
 /// The longest departure.
@@ -130,9 +126,7 @@ impl GroupMembers {
             }
             PeerBody::Thread(thread) => {
                 // It tells of records until it has ended.
-                let shown = thread.shown.clone();
-                drop(thread);
-                peer.before.extend(shown.events());
+                peer.before.extend(thread.end());
             }
             PeerBody::Gone => bail!("the member is gone"),
         }
@@ -190,7 +184,8 @@ impl GroupMembers {
         self.peers.iter().map(part).collect::<Vec<_>>().join(", ")
     }
 
-    pub(super) async fn stop(mut self) -> Result<()> {
+    /// All that are there still leave, one after the other.
+    pub(super) async fn stop(&mut self) -> Result<()> {
         for number in 0..self.peers.len() {
             if !matches!(self.peers[number].body, PeerBody::Gone) {
                 self.leave(number).await?;
@@ -212,7 +207,7 @@ impl Peer {
     pub(super) fn events(&self) -> Vec<MemberEvent> {
         let now = match &self.body {
             PeerBody::Process(process) => events_in(&process.log()),
-            PeerBody::Thread(thread) => thread.shown.events(),
+            PeerBody::Thread(thread) => thread.events(),
             PeerBody::Gone => Vec::new(),
         };
         self.before.iter().cloned().chain(now).collect()
@@ -223,89 +218,4 @@ impl Peer {
 fn events_in(log: &str) -> Vec<MemberEvent> {
     let events = log.lines().filter(|line| line.starts_with("{\"event\""));
     events.filter_map(|line| serde_json::from_str(line).ok()).collect()
-}
-
-/// A member of librdkafka, which is asked for records on a thread of its own until it is dropped.
-#[derive(Debug)]
-struct Librdkafka {
-    shown: Shown,
-    is_over: Arc<AtomicBool>,
-    thread: Option<JoinHandle<()>>,
-}
-
-/// The events of librdkafka's member.
-#[derive(Debug, Clone, Default)]
-struct Shown(Arc<Mutex<Vec<MemberEvent>>>);
-
-impl Shown {
-    fn events(&self) -> Vec<MemberEvent> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    fn tell(&self, event: &str, partitions: Vec<(String, u32)>, offsets: Option<(i64, i64)>) {
-        let event = MemberEvent { event: event.to_owned(), partitions, offsets };
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(event);
-    }
-}
-
-impl ClientContext for Shown {}
-
-impl ConsumerContext for Shown {
-    fn pre_rebalance(&self, _: &BaseConsumer<Self>, rebalance: &Rebalance<'_>) {
-        if let Rebalance::Revoke(partitions) = rebalance {
-            self.tell("revoked", names(partitions), None);
-        }
-    }
-
-    fn post_rebalance(&self, _: &BaseConsumer<Self>, rebalance: &Rebalance<'_>) {
-        if let Rebalance::Assign(partitions) = rebalance {
-            self.tell("assigned", names(partitions), None);
-        }
-    }
-}
-
-fn names(partitions: &TopicPartitionList) -> Vec<(String, u32)> {
-    let name = |element: rdkafka::topic_partition_list::TopicPartitionListElem<'_>| {
-        (element.topic().to_owned(), element.partition().unsigned_abs())
-    };
-    partitions.elements().into_iter().map(name).collect()
-}
-
-impl Librdkafka {
-    fn start(kafka: &str, group: &str, strategy: &str, session_ms: u32) -> Result<Self> {
-        let (shown, is_over) = (Shown::default(), Arc::new(AtomicBool::new(false)));
-        let consumer: BaseConsumer<Shown> = ClientConfig::new()
-            .set("bootstrap.servers", kafka)
-            .set("group.id", group)
-            .set("partition.assignment.strategy", strategy)
-            .set("session.timeout.ms", session_ms.to_string())
-            .set("heartbeat.interval.ms", "500")
-            .set("auto.offset.reset", "earliest")
-            // A consumer that is dropped takes records that nobody gets: only what was told is to be committed.
-            .set("enable.auto.offset.store", "false")
-            .create_with_context(shown.clone())?;
-        consumer.subscribe(&[group])?;
-        let (telling, ending) = (shown.clone(), Arc::clone(&is_over));
-        let thread = std::thread::spawn(move || {
-            while !ending.load(Ordering::Relaxed) {
-                if let Some(Ok(record)) = consumer.poll(Duration::from_millis(50)) {
-                    let name = (record.topic().to_owned(), record.partition().unsigned_abs());
-                    telling.tell("records", vec![name], Some((record.offset(), record.offset())));
-                    // Refused where the partition was given up meanwhile: others handle the record again, which shows.
-                    let _given_up = consumer.store_offset_from_message(&record);
-                }
-            }
-        });
-        Ok(Self { shown, is_over, thread: Some(thread) })
-    }
-}
-
-impl Drop for Librdkafka {
-    fn drop(&mut self) {
-        self.is_over.store(true, Ordering::Relaxed);
-        if let Some(thread) = self.thread.take() {
-            // A panic there shows in the records that are missing.
-            let _panicked = thread.join();
-        }
-    }
 }

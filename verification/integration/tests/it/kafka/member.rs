@@ -133,10 +133,7 @@ impl Shell {
             ClassicRequest::Join(join) => ClassicEvent::Joined(number, ask!(join).map_err(failed)),
             ClassicRequest::Sync(sync) => ClassicEvent::Synced(number, ask!(sync).map_err(failed)),
             ClassicRequest::Beat(beat) => ClassicEvent::Beaten(number, ask!(beat).map_err(failed)),
-            ClassicRequest::Leave(leave) => {
-                let _best_effort = ask!(leave);
-                ClassicEvent::Left(number)
-            }
+            ClassicRequest::Leave(leave) => ClassicEvent::Left(number, ask!(leave).map(drop).map_err(failed)),
         }
     }
 

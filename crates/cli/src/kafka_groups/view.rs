@@ -1,0 +1,9 @@
+//! What brokers' answers say of a group; pure.
+
+pub(super) mod group;
+pub(super) mod listing;
+pub(super) mod offsets;
+pub(super) mod partitions;
+pub(super) mod tasks;
+pub(super) mod topics;
+pub(super) mod waits;
