@@ -1,9 +1,12 @@
 //! `kafka-groups describe`.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
+
+use tokio::time::sleep;
 
 use super::KafkaGroupsError;
 use super::asker::{GroupAsker, GroupPlace};
@@ -15,6 +18,10 @@ use super::view::offsets::{self, CommittedOffsets, OffsetsRow};
 use super::view::topics::{LogEnd, ends_in};
 use crate::command_error::CommandError;
 use crate::output::Output;
+
+/// How often a group is looked for that is not where it should be, and the wait between two looks: together a second.
+const LOOKS: u32 = 3;
+const BETWEEN_LOOKS: Duration = Duration::from_millis(400);
 
 /// Describes a group of any type.
 #[derive(Debug, Args)]
@@ -55,8 +62,7 @@ impl DescribeKafkaGroup {
     /// [`CommandError`].
     pub(super) async fn run(self) -> Result<(), CommandError> {
         let asker = self.settings.asker()?;
-        let place = asker.coordinator(&self.group).await?;
-        let group = view(&asker, &place, &self.group).await?;
+        let (place, group) = found(&asker, &self.group).await?;
         if self.part.members {
             return self.output.write(&MembersReport::new(group, self.verbose));
         }
@@ -65,6 +71,21 @@ impl DescribeKafkaGroup {
         }
         let rows = rows(&asker, &place, &group).await?;
         self.output.write(&OffsetsReport::new(group, rows, self.verbose))
+    }
+}
+
+/// The group with its coordinator. One that has moved meanwhile, or that a broker does not know that had it, is looked for anew,
+/// a few times.
+async fn found(asker: &GroupAsker, group: &str) -> Result<(GroupPlace, KafkaGroupView), KafkaGroupsError> {
+    let mut looks = 0;
+    loop {
+        looks += 1;
+        let place = asker.coordinator(group).await?;
+        match view(asker, &place, group).await.map_err(|error| error.about(group)) {
+            Err(error) if error.may_have_moved() && looks < LOOKS => sleep(BETWEEN_LOOKS).await,
+            Err(error) => return Err(error),
+            Ok(view) => return Ok((place, view)),
+        }
     }
 }
 

@@ -16,6 +16,17 @@ pub(crate) enum KafkaGroupsError {
         /// The last failure.
         source: kafka_assigner_kafka::Error,
     },
+    /// The cluster names no broker.
+    #[error("the answer about the cluster names no broker that can be reached")]
+    NoBrokers,
+    /// Some brokers did not tell their groups.
+    #[error("the list is not whole: {missing} of {asked} brokers did not tell their groups")]
+    Incomplete {
+        /// The number of brokers that did not.
+        missing: usize,
+        /// The number of all brokers.
+        asked: usize,
+    },
     /// A certain broker can't be asked, and no other one can answer.
     #[error("the broker that has to be asked does not answer")]
     Broker(#[source] kafka_assigner_kafka::Error),
@@ -69,7 +80,7 @@ const NAMES: [(i16, &str); 10] = [
     (GROUP_DENIED, "GROUP_AUTHORIZATION_FAILED"),
     (31, "CLUSTER_AUTHORIZATION_FAILED"),
     (35, "UNSUPPORTED_VERSION"),
-    (69, "GROUP_ID_NOT_FOUND"),
+    (NO_GROUP, "GROUP_ID_NOT_FOUND"),
 ];
 
 /// An error in Kafka's words and its number.
@@ -79,12 +90,35 @@ pub(super) fn words(code: i16, message: &str) -> String {
     if message.is_empty() { error } else { format!("{error}: {message}") }
 }
 
+/// `GROUP_ID_NOT_FOUND`.
+const NO_GROUP: i16 = 69;
+
 impl KafkaGroupsError {
+    /// True if the coordinator may be another one by now: a broker that was the group's leaves it out of its list.
+    pub(super) const fn may_have_moved(&self) -> bool {
+        matches!(self, Self::NoGroup(_) | Self::Refused { code: 14 | 16, .. })
+    }
+
+    /// The same in plain words where it is the answer about `group` that there is none.
+    pub(super) fn about(self, group: &str) -> Self {
+        match self {
+            Self::Refused { code: NO_GROUP, .. } => Self::NoGroup(group.to_owned()),
+            other => other,
+        }
+    }
+
     /// The exit code: 1 = refused, 2 = wrong usage, 3 = no broker reached.
     pub(crate) const fn exit_code(&self) -> u8 {
         match self {
             Self::NoBroker => 2,
-            Self::Unreachable { .. } | Self::Broker(_) => 3,
+            Self::Unreachable { .. } | Self::Broker(_) | Self::NoBrokers => 3,
+            Self::Incomplete { missing, asked } => {
+                if *missing == *asked {
+                    3
+                } else {
+                    1
+                }
+            }
             Self::Refused { .. } | Self::NoGroup(_) | Self::UnknownType { .. } | Self::Missing { .. } => 1,
         }
     }
@@ -96,6 +130,7 @@ impl KafkaGroupsError {
             Self::Unreachable { .. } => {
                 "name a broker that runs with --kafka, and see --help for TLS and logins"
             }
+            Self::NoBrokers | Self::Incomplete { .. } => "run it again once the brokers are there",
             Self::Broker(_) => "see that this machine reaches the address that the broker advertises",
             Self::Refused { code: GROUP_DENIED, .. } => "the user needs DESCRIBE on the group",
             Self::Refused { code: TOPIC_DENIED, .. } => {

@@ -2,6 +2,7 @@
 
 use clap::Args;
 
+use super::KafkaGroupsError;
 use super::settings::KafkaSettings;
 use super::view::listing::KafkaGroupsList;
 use crate::command_error::CommandError;
@@ -20,9 +21,18 @@ impl ListKafkaGroups {
     /// Asks every broker for its groups, and writes all of them.
     ///
     /// # Errors
-    /// [`CommandError`].
+    /// [`CommandError`], also where some are missing: then the others are written.
     pub(super) async fn run(self) -> Result<(), CommandError> {
         let lists = self.settings.asker()?.lists().await?;
-        self.output.write(&KafkaGroupsList::new(lists))
+        if lists.is_empty() {
+            return Err(KafkaGroupsError::NoBrokers.into());
+        }
+        let asked = lists.len();
+        let list = KafkaGroupsList::new(lists);
+        self.output.write(&list)?;
+        match list.missing.len() {
+            0 => Ok(()),
+            missing => Err(KafkaGroupsError::Incomplete { missing, asked }.into()),
+        }
     }
 }

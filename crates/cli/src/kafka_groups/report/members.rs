@@ -136,7 +136,7 @@ impl MembersReport {
 
     fn waits_table(&self) -> TextTable {
         let row = |wait: &WaitView| -> GroupColumns {
-            let holder = wait.holder.as_deref().unwrap_or("- (being given up)");
+            let holder = wait.holder.as_deref().unwrap_or("-");
             vec![
                 ("WAITS", (&wait.member).into()),
                 ("FOR", format!("{}:{}", wait.of, wait.partition).into()),

@@ -1,7 +1,7 @@
 //! The groups of a cluster.
 
 use kafka_assigner_kafka::messages::ListedGroup;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use crate::kafka_groups::asker::BrokerLists;
 use crate::kafka_groups::error::words;
@@ -12,7 +12,8 @@ use crate::kafka_groups::kind::KafkaGroupKind;
 pub(in crate::kafka_groups) struct ListedKafkaGroup {
     pub(in crate::kafka_groups) group: String,
     /// As Kafka's tools write it; brokers below 3.8 tell none, and all their groups are classic.
-    #[serde(rename = "type")]
+    /// In JSON in small letters, as everywhere else.
+    #[serde(rename = "type", serialize_with = "in_small_letters")]
     pub(in crate::kafka_groups) kind: String,
     /// The kind of its members, such as `consumer` or `connect`; empty for a classic group without any.
     pub(in crate::kafka_groups) protocol: String,
@@ -54,6 +55,10 @@ impl KafkaGroupsList {
         all.groups.dedup_by(|a, b| a.group == b.group);
         all
     }
+}
+
+fn in_small_letters<S: Serializer>(kind: &str, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(&kind.to_lowercase())
 }
 
 impl ListedKafkaGroup {
@@ -101,5 +106,6 @@ mod tests {
         let missing: Vec<_> = list.missing.iter().map(|missing| missing.broker.as_str()).collect();
         assert_eq!(missing, ["c:1", "d:1"]);
         assert_eq!(list.missing[1].why, "COORDINATOR_NOT_AVAILABLE (15)");
+        assert_eq!(serde_json::to_value(&list.groups[0]).unwrap()["type"], "classic");
     }
 }

@@ -9,7 +9,6 @@ use serde::Serialize;
 use super::group::{KafkaGroupView, KafkaMemberView};
 use super::partitions::PartitionKey;
 use super::topics::{TopicKey, TopicsView};
-use crate::kafka_groups::kind::KafkaGroupKind;
 
 /// The offsets of one partition.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
@@ -88,8 +87,7 @@ pub(in crate::kafka_groups) fn partitions_of(
     committed: &CommittedOffsets,
 ) -> BTreeSet<PartitionKey> {
     let read = group.members.iter().flat_map(|member| member.read(&group.sources));
-    let kept = committed.0.keys().filter(|_| group.kind != KafkaGroupKind::Streams).cloned();
-    read.chain(kept).collect()
+    read.chain(committed.0.keys().cloned()).collect()
 }
 
 /// The rows of a classic or a consumer group in the order of Kafka's tool: the members with the most partitions first, then
@@ -138,7 +136,8 @@ impl RowMember {
     }
 }
 
-/// The rows of a streams group: what its active tasks read. Where nothing is committed, all that is there is to be done.
+/// The rows of a streams group: what its active tasks read, then what is committed and has no task, as in an application that
+/// is stopped. Where nothing is committed, all that is there is to be done.
 pub(in crate::kafka_groups) fn streams_rows(
     group: &KafkaGroupView,
     committed: &CommittedOffsets,
@@ -156,7 +155,10 @@ pub(in crate::kafka_groups) fn streams_rows(
         let lag = row.end.zip(from).map(|(end, from)| end.saturating_sub(from));
         OffsetsRow { lag, ..row }
     };
-    keys.into_iter().map(row).collect()
+    let rest: Vec<PartitionKey> =
+        committed.0.keys().filter(|key| !keys.contains_key(*key)).cloned().collect();
+    let idle = rest.iter().map(|key| self::row(key, committed, ends, None));
+    keys.into_iter().map(row).chain(idle).collect()
 }
 
 /// The rows of a share group, as its coordinator tells them.

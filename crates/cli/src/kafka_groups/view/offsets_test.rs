@@ -94,6 +94,15 @@ fn a_streams_group_is_behind_by_all_that_is_there_where_nothing_is_committed() {
 }
 
 #[test]
+fn a_streams_group_that_is_stopped_is_behind_by_what_is_not_committed() {
+    let group = KafkaGroupView { members: Vec::new(), ..streams_group() };
+    let committed = CommittedOffsets::new(&answer(7, &[(0, 4)]), &topics("in"));
+    let rows = streams_rows(&group, &committed, &at("in", &[(0, 10)]), &BTreeMap::new());
+    assert_eq!(sum(&rows), LagSum { records: 6, unknown: 0 });
+    assert_eq!(partitions_of(&group, &committed).len(), 1, "its end is asked for");
+}
+
+#[test]
 fn a_share_group_has_what_its_coordinator_tells() {
     let partition = |partition_index, start_offset, lag| ShareOffsetsPartition {
         partition_index,

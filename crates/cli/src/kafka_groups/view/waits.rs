@@ -14,7 +14,7 @@ pub(in crate::kafka_groups) struct WaitView {
     pub(in crate::kafka_groups) partition: i32,
     /// The member that waits.
     pub(in crate::kafka_groups) member: String,
-    /// The member that has it now; `null` where none shows it: it is being given up, or the member has yet to be told.
+    /// The member that has it now; `null` where the broker shows none: it is being given up, or nobody has it.
     pub(in crate::kafka_groups) holder: Option<String>,
 }
 
