@@ -11,10 +11,14 @@ use tokio::task::{AbortHandle, JoinSet};
 
 use crate::address::BrokerAddress;
 use crate::messages::{
-    APIS, ApiVersion, ApiVersionsRequest, ApiVersionsResponse, MetadataRequest, MetadataResponse,
-    MetadataResponseBroker, MetadataResponsePartition, MetadataResponseTopic,
+    APIS, ApiTable, ApiVersion, ApiVersionsRequest, ApiVersionsResponse, ListOffsetsPartition,
+    ListOffsetsPartitionResponse, ListOffsetsRequest, ListOffsetsResponse, ListOffsetsTopic,
+    ListOffsetsTopicResponse, MetadataRequest, MetadataResponse, MetadataResponseBroker,
+    MetadataResponsePartition, MetadataResponseTopic,
 };
-use crate::wire::{ApiRequest, Decode, Encode, RequestHeader, Uuid, WireReader, answer_frame, read_request};
+use crate::wire::{
+    ApiRequest, CodecError, Decode, Encode, RequestHeader, Uuid, WireReader, answer_frame, read_request,
+};
 
 /// A topic of a [`FakeBroker`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -132,17 +136,13 @@ async fn serve(mut client: TcpStream, own: &BrokerAddress, state: &Mutex<FakeSta
 }
 
 impl FakeState {
-    fn answer(
-        &mut self,
-        frame: &Bytes,
-        own: &BrokerAddress,
-    ) -> Result<Option<Vec<u8>>, crate::wire::CodecError> {
+    fn answer(&mut self, frame: &Bytes, own: &BrokerAddress) -> Result<Option<Vec<u8>>, CodecError> {
         if self.silent {
             return Ok(None);
         }
         let header = RequestHeader::read(&mut WireReader::new(frame))?;
         match header.key {
-            ApiVersionsRequest::KEY => reply(&header, &self.versions()).map(Some),
+            ApiVersionsRequest::KEY => reply(frame, |_: ApiVersionsRequest| self.versions()).map(Some),
             _ => match &self.nonsense {
                 Some(nonsense) => Ok(Some(nonsense.clone())),
                 None => self.metadata(frame, own).map(Some),
@@ -151,19 +151,14 @@ impl FakeState {
     }
 
     fn versions(&self) -> ApiVersionsResponse {
-        let newest = |table: &crate::messages::ApiTable| match self.newest_metadata {
-            Some(newest) if table.key == MetadataRequest::KEY => newest,
-            _ => table.versions.last,
-        };
-        let api = |table: &crate::messages::ApiTable| ApiVersion {
-            api_key: table.key,
-            min_version: 0,
-            max_version: newest(table),
-        };
-        ApiVersionsResponse { api_keys: APIS.iter().map(api).collect(), ..Default::default() }
+        let mut versions = every_version();
+        for api in versions.api_keys.iter_mut().filter(|api| api.api_key == MetadataRequest::KEY) {
+            api.max_version = self.newest_metadata.unwrap_or(api.max_version);
+        }
+        versions
     }
 
-    fn metadata(&mut self, frame: &Bytes, own: &BrokerAddress) -> Result<Vec<u8>, crate::wire::CodecError> {
+    fn metadata(&mut self, frame: &Bytes, own: &BrokerAddress) -> Result<Vec<u8>, CodecError> {
         let (header, request) = read_request::<MetadataRequest>(frame)?;
         let names: Vec<String> =
             request.topics.into_iter().flatten().filter_map(|topic| topic.name).collect();
@@ -197,8 +192,46 @@ impl FakeState {
     }
 }
 
-fn reply(header: &RequestHeader, answer: &ApiVersionsResponse) -> Result<Vec<u8>, crate::wire::CodecError> {
-    answer_frame::<ApiVersionsRequest>(answer, header.version, header.correlation)
+/// The frame that answers the request in `frame` with what `answer` makes of it.
+///
+/// # Errors
+/// [`CodecError`] where it is another request, or the version can't say the answer.
+pub fn reply<R>(frame: &Bytes, answer: impl FnOnce(R) -> R::Answer) -> Result<Vec<u8>, CodecError>
+where
+    R: ApiRequest + Decode,
+    R::Answer: Encode,
+{
+    let (header, request) = read_request::<R>(frame)?;
+    answer_frame::<R>(&answer(request), header.version, header.correlation)
+}
+
+/// The versions of a broker that speaks all that this crate does.
+#[must_use]
+pub fn every_version() -> ApiVersionsResponse {
+    let api = |table: &ApiTable| ApiVersion {
+        api_key: table.key,
+        min_version: 0,
+        max_version: table.versions.last,
+    };
+    ApiVersionsResponse { api_keys: APIS.iter().map(api).collect(), ..ApiVersionsResponse::default() }
+}
+
+/// The answer about the offsets of logs that are all alike: `offset` tells the one for a timestamp; -1: the end.
+#[must_use]
+pub fn offsets_of_logs(request: &ListOffsetsRequest, offset: impl Fn(i64) -> i64) -> ListOffsetsResponse {
+    let partition = |asked: &ListOffsetsPartition| ListOffsetsPartitionResponse {
+        partition_index: asked.partition_index,
+        offset: offset(asked.timestamp),
+        ..ListOffsetsPartitionResponse::default()
+    };
+    let topic = |topic: &ListOffsetsTopic| ListOffsetsTopicResponse {
+        name: topic.name.clone(),
+        partitions: topic.partitions.iter().map(partition).collect(),
+    };
+    ListOffsetsResponse {
+        topics: request.topics.iter().map(topic).collect(),
+        ..ListOffsetsResponse::default()
+    }
 }
 
 fn named(broker: &BrokerAddress) -> MetadataResponseBroker {
@@ -213,11 +246,8 @@ fn named(broker: &BrokerAddress) -> MetadataResponseBroker {
 /// Reads `answer` as it comes back from the wire, for tests of what survives it.
 ///
 /// # Errors
-/// [`CodecError`](crate::wire::CodecError) where the version can't say it, or the bytes are wrong.
-pub fn round_trip<R: ApiRequest>(
-    answer: &R::Answer,
-    version: i16,
-) -> Result<R::Answer, crate::wire::CodecError>
+/// [`CodecError`] where the version can't say it, or the bytes are wrong.
+pub fn round_trip<R: ApiRequest>(answer: &R::Answer, version: i16) -> Result<R::Answer, CodecError>
 where
     R::Answer: Encode + Decode,
 {

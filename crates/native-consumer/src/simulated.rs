@@ -7,22 +7,18 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use bytes::Bytes;
 use kafka_assigner_kafka::BrokerAddress;
 use kafka_assigner_kafka::messages::{
-    APIS, ApiTable, ApiVersion, ApiVersionsRequest, ApiVersionsResponse, FetchPartition, FetchRequest,
-    FetchResponse, FetchedPartition, FetchedTopic, FindCoordinatorRequest, FindCoordinatorResponse,
-    FoundCoordinator, GroupHeartbeatRequest, GroupHeartbeatResponse, JoinGroupRequest, JoinGroupResponse,
-    JoinGroupResponseMember, LeaveGroupRequest, LeaveGroupResponse, ListOffsetsPartition,
-    ListOffsetsPartitionResponse, ListOffsetsRequest, ListOffsetsResponse, ListOffsetsTopic,
-    ListOffsetsTopicResponse, MetadataRequest, MetadataResponse, MetadataResponseBroker,
-    MetadataResponsePartition, MetadataResponseTopic, OffsetCommitRequest, OffsetCommitResponse,
-    OffsetCommitResponsePartition, OffsetCommitResponseTopic, OffsetFetchRequest, OffsetFetchResponse,
-    OffsetFetchResponseGroup, OffsetFetchResponsePartitions, OffsetFetchResponseTopics, SyncGroupRequest,
-    SyncGroupResponse,
+    ApiVersionsRequest, FetchPartition, FetchRequest, FetchResponse, FetchedPartition, FetchedTopic,
+    FindCoordinatorRequest, FindCoordinatorResponse, FoundCoordinator, GroupHeartbeatRequest,
+    GroupHeartbeatResponse, JoinGroupRequest, JoinGroupResponse, JoinGroupResponseMember, LeaveGroupRequest,
+    LeaveGroupResponse, ListOffsetsRequest, ListOffsetsResponse, MetadataRequest, MetadataResponse,
+    MetadataResponseBroker, MetadataResponsePartition, MetadataResponseTopic, OffsetCommitRequest,
+    OffsetCommitResponse, OffsetCommitResponsePartition, OffsetCommitResponseTopic, OffsetFetchRequest,
+    OffsetFetchResponse, OffsetFetchResponseGroup, OffsetFetchResponsePartitions, OffsetFetchResponseTopics,
+    SyncGroupRequest, SyncGroupResponse,
 };
 use kafka_assigner_kafka::records::{BatchDraft, DraftRecord};
-use kafka_assigner_kafka::wire::{
-    ApiRequest, CodecError, Decode, Encode, RecordBytes, RequestHeader, Uuid, WireReader, answer_frame,
-    read_request,
-};
+use kafka_assigner_kafka::testing::{every_version, offsets_of_logs, reply};
+use kafka_assigner_kafka::wire::{ApiRequest as _, CodecError, RecordBytes, RequestHeader, Uuid, WireReader};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
@@ -149,7 +145,7 @@ impl SimulatedState {
                 })?;
                 return Ok((answer, is_quiet));
             }
-            ApiVersionsRequest::KEY => reply(frame, |_: ApiVersionsRequest| versions()),
+            ApiVersionsRequest::KEY => reply(frame, |_: ApiVersionsRequest| every_version()),
             MetadataRequest::KEY => {
                 self.looks += 1;
                 reply(frame, |_: MetadataRequest| self.metadata(port))
@@ -253,19 +249,7 @@ impl SimulatedState {
     }
 
     fn list(&self, request: &ListOffsetsRequest) -> ListOffsetsResponse {
-        let partition = |asked: &ListOffsetsPartition| ListOffsetsPartitionResponse {
-            partition_index: asked.partition_index,
-            offset: if asked.timestamp == -1 { self.records } else { self.first },
-            ..ListOffsetsPartitionResponse::default()
-        };
-        let topic = |topic: &ListOffsetsTopic| ListOffsetsTopicResponse {
-            name: topic.name.clone(),
-            partitions: topic.partitions.iter().map(partition).collect(),
-        };
-        ListOffsetsResponse {
-            topics: request.topics.iter().map(topic).collect(),
-            ..ListOffsetsResponse::default()
-        }
+        offsets_of_logs(request, |timestamp| if timestamp == -1 { self.records } else { self.first })
     }
 
     fn offsets(&self) -> OffsetFetchResponse {
@@ -344,15 +328,6 @@ impl SimulatedState {
     }
 }
 
-fn versions() -> ApiVersionsResponse {
-    let api = |table: &ApiTable| ApiVersion {
-        api_key: table.key,
-        min_version: 0,
-        max_version: table.versions.last,
-    };
-    ApiVersionsResponse { api_keys: APIS.iter().map(api).collect(), ..ApiVersionsResponse::default() }
-}
-
 fn coordinator(request: &FindCoordinatorRequest, port: u16, error_code: i16) -> FindCoordinatorResponse {
     let found = FoundCoordinator {
         key: request.coordinator_keys[0].clone(),
@@ -363,13 +338,4 @@ fn coordinator(request: &FindCoordinatorRequest, port: u16, error_code: i16) -> 
         ..FoundCoordinator::default()
     };
     FindCoordinatorResponse { coordinators: vec![found], ..FindCoordinatorResponse::default() }
-}
-
-fn reply<R>(frame: &Bytes, answer: impl FnOnce(R) -> R::Answer) -> Result<Vec<u8>, CodecError>
-where
-    R: ApiRequest + Decode,
-    R::Answer: Encode,
-{
-    let (header, request) = read_request::<R>(frame)?;
-    answer_frame::<R>(&answer(request), header.version, header.correlation)
 }

@@ -1,4 +1,4 @@
-//! Who calls, and what that caller may do here: certificates and tokens of calls, judged by the access file.
+//! The callers of calls, and their rights here: certificates and tokens of calls, judged by the access file.
 //!
 //! Without an access file everybody who can connect may do everything; a caller that shows a certificate has a name all the
 //! same, and nobody else acts in its sessions.
@@ -82,7 +82,7 @@ impl Access {
         Ok(caller)
     }
 
-    /// Who calls; `Err` says why nobody knows.
+    /// The caller; `Err` says why nobody knows.
     fn identify<T>(&self, request: &Request<T>) -> Result<Option<Identity>, String> {
         let Some(policy) = &self.policy else { return Ok(of_certificate(request).and_then(Result::ok)) };
         if let Some(token) = bearer_token(request.metadata()) {

@@ -29,7 +29,7 @@ const MOST_ASKED: usize = 5;
 /// The brokers that are asked at a time, where all are asked.
 const AT_A_TIME: usize = 16;
 
-/// How often a coordinator that is not there yet is asked for: a new cluster makes the topic of offsets first.
+/// The number of times that a coordinator is asked for that is not there yet: a new cluster makes the topic of offsets first.
 const TRIES: usize = 20;
 
 /// The wait between two tries.
@@ -112,15 +112,7 @@ impl GroupAsker {
         group: &str,
     ) -> Result<DescribedClassicGroup, KafkaGroupsError> {
         let request = |_| DescribeGroupsRequest { groups: vec![group.to_owned()], ..Default::default() };
-        let answer = self.ask(&place.address, request).await.map_err(KafkaGroupsError::Broker)?;
-        let found = one(place, DescribeGroupsRequest::NAME, answer.groups)?;
-        accepted(
-            &place.address,
-            DescribeGroupsRequest::NAME,
-            found.error_code,
-            found.error_message.as_ref(),
-        )?;
-        Ok(found)
+        self.one(place, request, |answer| answer.groups).await
     }
 
     /// A consumer group.
@@ -129,13 +121,9 @@ impl GroupAsker {
         place: &GroupPlace,
         group: &str,
     ) -> Result<DescribedConsumerGroup, KafkaGroupsError> {
-        let request =
-            |_| ConsumerGroupDescribeRequest { group_ids: vec![group.to_owned()], ..Default::default() };
-        let answer = self.ask(&place.address, request).await.map_err(KafkaGroupsError::Broker)?;
-        let (name, found) = (ConsumerGroupDescribeRequest::NAME, answer.groups);
-        let found = one(place, name, found)?;
-        accepted(&place.address, name, found.error_code, found.error_message.as_ref())?;
-        Ok(found)
+        let group_ids = vec![group.to_owned()];
+        let request = |_| ConsumerGroupDescribeRequest { group_ids, ..Default::default() };
+        self.one(place, request, |answer| answer.groups).await
     }
 
     /// A share group.
@@ -144,13 +132,9 @@ impl GroupAsker {
         place: &GroupPlace,
         group: &str,
     ) -> Result<DescribedShareGroup, KafkaGroupsError> {
-        let request =
-            |_| ShareGroupDescribeRequest { group_ids: vec![group.to_owned()], ..Default::default() };
-        let answer = self.ask(&place.address, request).await.map_err(KafkaGroupsError::Broker)?;
-        let (name, found) = (ShareGroupDescribeRequest::NAME, answer.groups);
-        let found = one(place, name, found)?;
-        accepted(&place.address, name, found.error_code, found.error_message.as_ref())?;
-        Ok(found)
+        let group_ids = vec![group.to_owned()];
+        let request = |_| ShareGroupDescribeRequest { group_ids, ..Default::default() };
+        self.one(place, request, |answer| answer.groups).await
     }
 
     /// A streams group.
@@ -159,13 +143,9 @@ impl GroupAsker {
         place: &GroupPlace,
         group: &str,
     ) -> Result<DescribedStreamsGroup, KafkaGroupsError> {
-        let request =
-            |_| StreamsGroupDescribeRequest { group_ids: vec![group.to_owned()], ..Default::default() };
-        let answer = self.ask(&place.address, request).await.map_err(KafkaGroupsError::Broker)?;
-        let (name, found) = (StreamsGroupDescribeRequest::NAME, answer.groups);
-        let found = one(place, name, found)?;
-        accepted(&place.address, name, found.error_code, found.error_message.as_ref())?;
-        Ok(found)
+        let group_ids = vec![group.to_owned()];
+        let request = |_| StreamsGroupDescribeRequest { group_ids, ..Default::default() };
+        self.one(place, request, |answer| answer.groups).await
     }
 
     /// All committed offsets of a group.
@@ -177,7 +157,7 @@ impl GroupAsker {
         let request = |version| {
             let group =
                 OffsetFetchRequestGroup { group_id: group.to_owned(), topics: None, ..Default::default() };
-            // What is committed now, also where a transaction has more that is not decided.
+            // The offsets that are committed now, also where a transaction has more that is not decided.
             OffsetFetchRequest { require_stable: false, ..OffsetFetchRequest::of_group(group, version) }
         };
         let answer = self.ask(&place.address, request).await.map_err(KafkaGroupsError::Broker)?;
@@ -196,11 +176,7 @@ impl GroupAsker {
             let group = ShareOffsetsRequestGroup { group_id: group.to_owned(), topics: None };
             DescribeShareGroupOffsetsRequest { groups: vec![group] }
         };
-        let answer = self.ask(&place.address, request).await.map_err(KafkaGroupsError::Broker)?;
-        let (name, found) = (DescribeShareGroupOffsetsRequest::NAME, answer.groups);
-        let found = one(place, name, found)?;
-        accepted(&place.address, name, found.error_code, found.error_message.as_ref())?;
-        Ok(found)
+        self.one(place, request, |answer| answer.groups).await
     }
 
     /// Names and leaders of topics, some hundred at a time.
@@ -223,6 +199,22 @@ impl GroupAsker {
             self.ask(&leader, |_| request).await.ok()
         };
         iter(requests).map(ask).buffered(AT_A_TIME).filter_map(ready).collect().await
+    }
+
+    /// The one group of an answer, unless the broker refuses it.
+    async fn one<R: ApiRequest, G: DescribedGroup>(
+        &self,
+        place: &GroupPlace,
+        make: impl FnOnce(i16) -> R,
+        groups: impl FnOnce(R::Answer) -> Vec<G>,
+    ) -> Result<G, KafkaGroupsError> {
+        let broker = &place.address;
+        let answer = self.ask(broker, make).await.map_err(KafkaGroupsError::Broker)?;
+        let missing = || KafkaGroupsError::Missing { broker: broker.clone(), asked: R::NAME };
+        let found = groups(answer).into_iter().next().ok_or_else(missing)?;
+        let (code, message) = found.error();
+        accepted(broker, R::NAME, code, message)?;
+        Ok(found)
     }
 
     async fn ask<R: ApiRequest>(
@@ -249,11 +241,29 @@ impl GroupAsker {
     }
 }
 
-/// The one group of an answer.
-fn one<T>(place: &GroupPlace, asked: &'static str, groups: Vec<T>) -> Result<T, KafkaGroupsError> {
-    let missing = || KafkaGroupsError::Missing { broker: place.address.clone(), asked };
-    groups.into_iter().next().ok_or_else(missing)
+/// A group in an answer, which has an error of its own.
+trait DescribedGroup {
+    /// The number of its error, 0 = none, and the broker's words about it.
+    fn error(&self) -> (i16, Option<&String>);
 }
+
+macro_rules! described_groups {
+    ($($group:ty),+) => {
+        $(impl DescribedGroup for $group {
+            fn error(&self) -> (i16, Option<&String>) {
+                (self.error_code, self.error_message.as_ref())
+            }
+        })+
+    };
+}
+
+described_groups!(
+    DescribedClassicGroup,
+    DescribedConsumerGroup,
+    DescribedShareGroup,
+    DescribedStreamsGroup,
+    ShareOffsetsGroup
+);
 
 fn accepted(
     broker: &BrokerAddress,

@@ -19,7 +19,7 @@ use super::view::topics::{LogEnd, ends_in};
 use crate::command_error::CommandError;
 use crate::output::Output;
 
-/// How often a group is looked for that is not where it should be, and the wait between two looks: together a second.
+/// The number of looks for a group that is not where it should be, and the wait between two: together a second.
 const LOOKS: u32 = 3;
 const BETWEEN_LOOKS: Duration = Duration::from_millis(400);
 

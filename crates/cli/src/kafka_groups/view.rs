@@ -1,4 +1,4 @@
-//! What brokers' answers say of a group; pure.
+//! The state of a group, by the answers of brokers; pure.
 
 pub(super) mod group;
 pub(super) mod listing;

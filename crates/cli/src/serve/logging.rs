@@ -20,7 +20,7 @@ use crate::output::Style;
 /// Begins to write what happens, panics too. To be called once in a process.
 pub(super) fn begin(level: &LogLevel, format: LogFormat) {
     let filter: Targets = level.to_string().parse().expect("the level was checked when it was read");
-    // Who changed what is kept whatever else is left out.
+    // The lines of the audit are kept whatever else is left out.
     let filter = filter.with_target(AUDIT_TARGET, LevelFilter::INFO);
     let style = Style::new(io::stderr().is_terminal(), env::var_os("NO_COLOR").as_deref());
     let lines = fmt::layer().with_writer(io::stderr);

@@ -5,14 +5,12 @@ use std::thread::JoinHandle;
 
 use bytes::Bytes;
 use kafka_assigner_kafka::messages::{
-    APIS, ApiTable, ApiVersion, ApiVersionsRequest, ApiVersionsResponse, ConsumerGroupDescribeRequest,
-    DescribeGroupsRequest, DescribeShareGroupOffsetsRequest, FindCoordinatorRequest, GroupListRequest,
-    ListOffsetsRequest, MetadataRequest, OffsetFetchRequest, ShareGroupDescribeRequest,
-    StreamsGroupDescribeRequest,
+    ApiVersionsRequest, ConsumerGroupDescribeRequest, DescribeGroupsRequest,
+    DescribeShareGroupOffsetsRequest, FindCoordinatorRequest, GroupListRequest, ListOffsetsRequest,
+    MetadataRequest, OffsetFetchRequest, ShareGroupDescribeRequest, StreamsGroupDescribeRequest,
 };
-use kafka_assigner_kafka::wire::{
-    ApiRequest, CodecError, Decode, Encode, RequestHeader, WireReader, answer_frame, read_request,
-};
+use kafka_assigner_kafka::testing::{every_version, reply};
+use kafka_assigner_kafka::wire::{ApiRequest as _, CodecError, RequestHeader, WireReader};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::Builder;
@@ -44,7 +42,7 @@ impl ScriptedBroker {
         Self { address: format!("127.0.0.1:{port}"), stop: Some(stop), thread: Some(thread) }
     }
 
-    /// Where it is reached.
+    /// The address at which it is reached.
     pub(crate) fn address(&self) -> &str {
         &self.address
     }
@@ -78,7 +76,7 @@ async fn serve(mut client: TcpStream, port: u16) -> io::Result<()> {
 fn answer(frame: &Bytes, port: u16) -> Result<Vec<u8>, CodecError> {
     let key = RequestHeader::read(&mut WireReader::new(frame))?.key;
     match key {
-        ApiVersionsRequest::KEY => reply(frame, |_: ApiVersionsRequest| versions()),
+        ApiVersionsRequest::KEY => reply(frame, |_: ApiVersionsRequest| every_version()),
         MetadataRequest::KEY => reply(frame, |_: MetadataRequest| script::metadata(port)),
         FindCoordinatorRequest::KEY => {
             reply(frame, |request: FindCoordinatorRequest| script::coordinator(&request, port))
@@ -95,22 +93,4 @@ fn answer(frame: &Bytes, port: u16) -> Result<Vec<u8>, CodecError> {
         ListOffsetsRequest::KEY => reply(frame, |request| script::ends(&request)),
         key => panic!("the broker does not know the API {key}"),
     }
-}
-
-fn versions() -> ApiVersionsResponse {
-    let api = |table: &ApiTable| ApiVersion {
-        api_key: table.key,
-        min_version: 0,
-        max_version: table.versions.last,
-    };
-    ApiVersionsResponse { api_keys: APIS.iter().map(api).collect(), ..ApiVersionsResponse::default() }
-}
-
-fn reply<R>(frame: &Bytes, answer: impl FnOnce(R) -> R::Answer) -> Result<Vec<u8>, CodecError>
-where
-    R: ApiRequest + Decode,
-    R::Answer: Encode,
-{
-    let (header, request) = read_request::<R>(frame)?;
-    answer_frame::<R>(&answer(request), header.version, header.correlation)
 }

@@ -6,13 +6,13 @@ use kafka_assigner_kafka::messages::{
     DescribedConsumerAssignment, DescribedConsumerGroup, DescribedConsumerMember, DescribedConsumerTopic,
     DescribedShareAssignment, DescribedShareGroup, DescribedShareMember, DescribedShareTopic,
     DescribedStreamsGroup, DescribedStreamsMember, FindCoordinatorRequest, FindCoordinatorResponse,
-    FoundCoordinator, GroupListResponse, ListOffsetsPartition, ListOffsetsPartitionResponse,
-    ListOffsetsRequest, ListOffsetsResponse, ListOffsetsTopic, ListOffsetsTopicResponse, ListedGroup,
+    FoundCoordinator, GroupListResponse, ListOffsetsRequest, ListOffsetsResponse, ListedGroup,
     MetadataResponse, MetadataResponseBroker, MetadataResponsePartition, MetadataResponseTopic,
     OffsetFetchResponse, OffsetFetchResponseGroup, OffsetFetchResponsePartitions, OffsetFetchResponseTopics,
     ShareGroupDescribeResponse, ShareOffsetsGroup, ShareOffsetsPartition, ShareOffsetsTopic,
     StreamsGroupDescribeResponse, StreamsSubtopology, StreamsTaskAssignment, StreamsTaskIds, StreamsTopology,
 };
+use kafka_assigner_kafka::testing::offsets_of_logs;
 use kafka_assigner_kafka::wire::{Blob, Uuid};
 use kafka_assigner_strategies::kafka::wire::{ConsumerAssignment, TopicPartitions};
 
@@ -235,17 +235,5 @@ pub(crate) fn shared_offsets() -> DescribeShareGroupOffsetsResponse {
 
 /// Each log begins at 2 and ends at 42.
 pub(crate) fn ends(request: &ListOffsetsRequest) -> ListOffsetsResponse {
-    let partition = |asked: &ListOffsetsPartition| ListOffsetsPartitionResponse {
-        partition_index: asked.partition_index,
-        offset: if asked.timestamp == -1 { 42 } else { 2 },
-        ..ListOffsetsPartitionResponse::default()
-    };
-    let topic = |topic: &ListOffsetsTopic| ListOffsetsTopicResponse {
-        name: topic.name.clone(),
-        partitions: topic.partitions.iter().map(partition).collect(),
-    };
-    ListOffsetsResponse {
-        topics: request.topics.iter().map(topic).collect(),
-        ..ListOffsetsResponse::default()
-    }
+    offsets_of_logs(request, |timestamp| if timestamp == -1 { 42 } else { 2 })
 }

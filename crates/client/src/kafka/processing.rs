@@ -365,7 +365,7 @@ impl<H: RecordHandler> Processing<H> {
 
     /// The record at `offset` was handled.
     fn done(&mut self, offset: Offset) {
-        // What fails later in this turn is in the works from its own beginning on.
+        // A record that fails later in this turn is in the works from its own beginning on.
         if self.retry_at.take().is_some() {
             self.busy.set(Some(Instant::now()));
         }

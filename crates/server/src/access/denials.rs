@@ -1,4 +1,4 @@
-//! What is said of calls that are refused for their caller: each is counted, and one a second is a line of the log.
+//! The words about calls that are refused for their caller: each is counted, and one a second is a line of the log.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;

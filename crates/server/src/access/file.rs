@@ -13,6 +13,7 @@ use tokio::sync::watch;
 use tokio::time::{Instant, MissedTickBehavior, interval};
 
 use crate::metrics::Metrics;
+use crate::refusal::describe;
 use crate::repeated_warning::RepeatedWarning;
 
 /// The time between two looks at the file: a change counts after two. A look is one read of a small file.
@@ -39,15 +40,6 @@ pub enum AccessFileError {
         #[source]
         source: InvalidPolicy,
     },
-}
-
-impl AccessFileError {
-    fn with_cause(&self) -> String {
-        match self {
-            Self::Unreadable { source, .. } => format!("{self}: {source}"),
-            Self::Invalid { source, .. } => format!("{self}: {source}"),
-        }
-    }
 }
 
 /// Reads the file, and returns the future that does so whenever it changes.
@@ -95,7 +87,7 @@ impl AccessFile {
             self.trouble.is_over();
             return;
         };
-        let why = error.with_cause();
+        let why = describe(&error);
         if self.trouble.is_due(&why, Moment(self.since.elapsed())) {
             tracing::warn!(why, "the access file can't be used: what it said before goes on to count");
         }

@@ -28,7 +28,7 @@ impl AdminService {
         shown: impl Fn(&GroupName) -> bool,
     ) -> Result<ListGroupsResponse, Status> {
         let page = PageRequest::new(request.page_size, request.page_token)?;
-        // What is shown is judged on a copy: that may take long, and every call reads the directory.
+        // The names are judged on a copy: that may take long, and every call reads the directory.
         let after: Vec<GroupName> = self
             .instance
             .directory()

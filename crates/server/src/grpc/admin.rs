@@ -39,9 +39,9 @@ macro_rules! calls {
                 &self,
                 request: Request<v1::ListGroupsRequest>,
             ) -> Result<Response<v1::ListGroupsResponse>, Status> {
-                let visitor = self.access.admit(&request)?;
+                let caller = self.access.admit(&request)?;
                 let request = request.into_inner();
-                self.service.list_groups(request, |group| visitor.may_see(group)).await.map(Response::new)
+                self.service.list_groups(request, |group| caller.may_see(group)).await.map(Response::new)
             }
 
             async fn watch(
@@ -66,12 +66,12 @@ macro_rules! calls {
                 &self,
                 request: Request<v1::$change_request>,
             ) -> Result<Response<v1::$change_response>, Status> {
-                let visitor = self.access.admit(&request)?;
+                let caller = self.access.admit(&request)?;
                 let (service, asked) = (self.service.clone(), request.into_inner());
-                let line = AuditLine::new(visitor.in_words(), stringify!($change), asked.clone());
+                let line = AuditLine::new(caller.in_words(), stringify!($change), asked.clone());
                 // A task of its own: a caller that goes away can't keep the line from being written.
                 let change = tokio::spawn(async move {
-                    let permit = visitor.permit(Right::Operate, &asked.group);
+                    let permit = caller.permit(Right::Operate, &asked.group);
                     line.audit(&service, async { permit?; service.$change(asked).await }).await
                 });
                 change.await.unwrap_or_else(|_| Err(panicked())).map(Response::new)

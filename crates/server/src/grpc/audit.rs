@@ -14,74 +14,68 @@ pub const AUDIT_TARGET: &str = "kafka_assigner::audit";
 /// The most characters of a request, and of a record, in one line.
 const MOST_TEXT: usize = 2_000;
 
+/// The record that a change is about.
+pub(super) enum Subject<'a> {
+    /// The configuration of a group.
+    Config { group: &'a str },
+    /// A topic of a group.
+    Topic { group: &'a str, topic: &'a str },
+    /// More than one record, or one that tells nothing.
+    None,
+}
+
+impl Subject<'_> {
+    /// The record as the view shows it: another change at the same moment may be in it.
+    async fn shown(&self, service: &AdminService) -> Option<String> {
+        match self {
+            Self::Config { group } => service.shown(group, config).await,
+            Self::Topic { group, topic } => service.shown(group, |state| self::topic(state, topic)).await,
+            Self::None => None,
+        }
+    }
+}
+
 /// A request that changes something.
 pub(super) trait Change: std::fmt::Debug {
-    /// The group that it names.
-    fn group(&self) -> &str;
-
-    /// The record that it changes, as the view shows it; `None` where there is none, or many are changed.
-    fn subject(&self, state: &GroupState) -> Option<String> {
-        let _many = state;
-        None
+    /// The record that it is about.
+    fn subject(&self) -> Subject<'_> {
+        Subject::None
     }
 }
 
 impl Change for v1::SetGroupConfigRequest {
-    fn group(&self) -> &str {
-        &self.group
-    }
-
-    fn subject(&self, state: &GroupState) -> Option<String> {
-        state.config_entry().and_then(Entry::readable).map(|config| text(&encode(&**config)))
+    fn subject(&self) -> Subject<'_> {
+        Subject::Config { group: &self.group }
     }
 }
 
 impl Change for v1::DeleteGroupRequest {
-    fn group(&self) -> &str {
-        &self.group
-    }
-
-    fn subject(&self, state: &GroupState) -> Option<String> {
-        state.config_entry().and_then(Entry::readable).map(|config| text(&encode(&**config)))
+    fn subject(&self) -> Subject<'_> {
+        Subject::Config { group: &self.group }
     }
 }
 
 impl Change for v1::SetTopicRequest {
-    fn group(&self) -> &str {
-        &self.group
-    }
-
-    fn subject(&self, state: &GroupState) -> Option<String> {
-        topic(state, self.topic.as_ref().map_or("", |topic| &topic.topic))
+    fn subject(&self) -> Subject<'_> {
+        let topic = self.topic.as_ref().map_or("", |topic| &topic.topic);
+        Subject::Topic { group: &self.group, topic }
     }
 }
 
 impl Change for v1::DeleteTopicRequest {
-    fn group(&self) -> &str {
-        &self.group
-    }
-
-    fn subject(&self, state: &GroupState) -> Option<String> {
-        topic(state, &self.topic)
+    fn subject(&self) -> Subject<'_> {
+        Subject::Topic { group: &self.group, topic: &self.topic }
     }
 }
 
-impl Change for v1::AbortHandoffRequest {
-    fn group(&self) -> &str {
-        &self.group
-    }
-}
+impl Change for v1::AbortHandoffRequest {}
 
-impl Change for v1::ResumePartitionRequest {
-    fn group(&self) -> &str {
-        &self.group
-    }
-}
+impl Change for v1::ResumePartitionRequest {}
 
-impl Change for v1::EndConsumerRequest {
-    fn group(&self) -> &str {
-        &self.group
-    }
+impl Change for v1::EndConsumerRequest {}
+
+fn config(state: &GroupState) -> Option<String> {
+    state.config_entry().and_then(Entry::readable).map(|config| text(&encode(&**config)))
 }
 
 fn topic(state: &GroupState, name: &str) -> Option<String> {
@@ -116,9 +110,9 @@ impl<C: Change> AuditLine<C> {
         service: &AdminService,
         carry_out: impl Future<Output = Result<T, Status>>,
     ) -> Result<T, Status> {
-        let before = self.subject(service).await;
+        let before = self.change.subject().shown(service).await;
         let answered = carry_out.await;
-        let after = self.subject(service).await;
+        let after = self.change.subject().shown(service).await;
         let Self { actor, call, change } = self;
         let asked = cut(&format!("{change:?}"));
         match &answered {
@@ -129,11 +123,6 @@ impl<C: Change> AuditLine<C> {
             }
         }
         answered
-    }
-
-    /// The subject as the view shows it: another change at the same moment may be in it.
-    async fn subject(&self, service: &AdminService) -> Option<String> {
-        service.shown(self.change.group(), |state| self.change.subject(state)).await
     }
 }
 

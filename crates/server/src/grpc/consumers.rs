@@ -32,20 +32,20 @@ impl Consumers {
         Self { service, access }
     }
 
-    /// The permission to act as the consumer that the call of `visitor` names.
-    fn permit(visitor: KnownCaller, caller: Option<&Caller>) -> Result<CallPermit, Status> {
+    /// The permission to act as the consumer that the call names.
+    fn permit(by: KnownCaller, caller: Option<&Caller>) -> Result<CallPermit, Status> {
         let caller = caller.ok_or_else(|| refusal::field("caller is missing: it names the session"))?;
-        visitor.permit_as(Right::Consume, &caller.group, &caller.consumer_name)
+        by.permit_as(Right::Consume, &caller.group, &caller.consumer_name)
     }
 
     /// Records what one of the calls that carry acks says; `read` takes its items apart.
     async fn acknowledge<I>(
         &self,
-        visitor: KnownCaller,
+        by: KnownCaller,
         (caller, items): (Option<Caller>, &[I]),
         read: impl Fn(&I) -> Result<MemberAck, Status>,
     ) -> Result<Vec<AckResult>, Status> {
-        let permit = Self::permit(visitor, caller.as_ref())?;
+        let permit = Self::permit(by, caller.as_ref())?;
         let acks = acks::all(items, read)?;
         self.service.acknowledge(caller, &acks, &permit).await
     }
@@ -77,9 +77,9 @@ impl KafkaAssigner for Consumers {
         &self,
         request: Request<PartitionReadyRequest>,
     ) -> Result<Response<PartitionReadyResponse>, Status> {
-        let (visitor, request) = (self.access.admit(&request)?, request.into_inner());
+        let (by, request) = (self.access.admit(&request)?, request.into_inner());
         let said = (request.caller, &*request.partitions);
-        let results = self.acknowledge(visitor, said, acks::ready).await?;
+        let results = self.acknowledge(by, said, acks::ready).await?;
         Ok(Response::new(PartitionReadyResponse { results }))
     }
 
@@ -87,9 +87,9 @@ impl KafkaAssigner for Consumers {
         &self,
         request: Request<PartitionTakenRequest>,
     ) -> Result<Response<PartitionTakenResponse>, Status> {
-        let (visitor, request) = (self.access.admit(&request)?, request.into_inner());
+        let (by, request) = (self.access.admit(&request)?, request.into_inner());
         let said = (request.caller, &*request.partitions);
-        let results = self.acknowledge(visitor, said, acks::taken).await?;
+        let results = self.acknowledge(by, said, acks::taken).await?;
         Ok(Response::new(PartitionTakenResponse { results }))
     }
 
@@ -97,9 +97,9 @@ impl KafkaAssigner for Consumers {
         &self,
         request: Request<PartitionRestedRequest>,
     ) -> Result<Response<PartitionRestedResponse>, Status> {
-        let (visitor, request) = (self.access.admit(&request)?, request.into_inner());
+        let (by, request) = (self.access.admit(&request)?, request.into_inner());
         let said = (request.caller, &*request.partitions);
-        let results = self.acknowledge(visitor, said, acks::rested).await?;
+        let results = self.acknowledge(by, said, acks::rested).await?;
         Ok(Response::new(PartitionRestedResponse { results }))
     }
 
@@ -107,9 +107,9 @@ impl KafkaAssigner for Consumers {
         &self,
         request: Request<PartitionDrainedRequest>,
     ) -> Result<Response<PartitionDrainedResponse>, Status> {
-        let (visitor, request) = (self.access.admit(&request)?, request.into_inner());
+        let (by, request) = (self.access.admit(&request)?, request.into_inner());
         let said = (request.caller, &*request.partitions);
-        let results = self.acknowledge(visitor, said, acks::drained).await?;
+        let results = self.acknowledge(by, said, acks::drained).await?;
         Ok(Response::new(PartitionDrainedResponse { results }))
     }
 
@@ -117,9 +117,9 @@ impl KafkaAssigner for Consumers {
         &self,
         request: Request<PartitionCaughtUpRequest>,
     ) -> Result<Response<PartitionCaughtUpResponse>, Status> {
-        let (visitor, request) = (self.access.admit(&request)?, request.into_inner());
+        let (by, request) = (self.access.admit(&request)?, request.into_inner());
         let said = (request.caller, &*request.partitions);
-        let results = self.acknowledge(visitor, said, acks::caught_up).await?;
+        let results = self.acknowledge(by, said, acks::caught_up).await?;
         Ok(Response::new(PartitionCaughtUpResponse { results }))
     }
 
@@ -127,9 +127,9 @@ impl KafkaAssigner for Consumers {
         &self,
         request: Request<PartitionReleasedRequest>,
     ) -> Result<Response<PartitionReleasedResponse>, Status> {
-        let (visitor, request) = (self.access.admit(&request)?, request.into_inner());
+        let (by, request) = (self.access.admit(&request)?, request.into_inner());
         let said = (request.caller, &*request.partitions);
-        let results = self.acknowledge(visitor, said, acks::released).await?;
+        let results = self.acknowledge(by, said, acks::released).await?;
         Ok(Response::new(PartitionReleasedResponse { results }))
     }
 
@@ -137,9 +137,9 @@ impl KafkaAssigner for Consumers {
         &self,
         request: Request<WarmFailedRequest>,
     ) -> Result<Response<WarmFailedResponse>, Status> {
-        let (visitor, request) = (self.access.admit(&request)?, request.into_inner());
+        let (by, request) = (self.access.admit(&request)?, request.into_inner());
         let said = (request.caller, &*request.partitions);
-        let results = self.acknowledge(visitor, said, acks::warm_failed).await?;
+        let results = self.acknowledge(by, said, acks::warm_failed).await?;
         Ok(Response::new(WarmFailedResponse { results }))
     }
 

@@ -38,7 +38,8 @@ impl RouterService {
         permit: &CallPermit,
     ) -> Result<HeartbeatResponse, Status> {
         let lease = crate::consumer::request::lease(request.lease)?;
-        let (group, router) = self.named(request.caller.as_ref(), permit).await?;
+        let (group, router) = self.named(request.caller.as_ref()).await?;
+        check_holder::<Router>(&group, &router, permit)?;
         let registered = Registered::<Router>::at(&self.instance, &group, &router);
         let deadline = Instant::now() + registered.patience();
         let seen = request.seen.as_ref().map(|seen| floor(&group, seen)).unwrap_or_default();
@@ -55,31 +56,25 @@ impl RouterService {
     }
 
     /// The group and the router that a call names.
-    ///
-    /// # Errors
-    /// Also where the session is that of another caller than the one with the `permit`.
-    pub(super) async fn named(
-        &self,
-        caller: Option<&RouterCaller>,
-        permit: &CallPermit,
-    ) -> Result<(ServedGroup, Member), Status> {
+    async fn named(&self, caller: Option<&RouterCaller>) -> Result<(ServedGroup, Member), Status> {
         let caller = caller.ok_or_else(|| refusal::field("caller is missing: it names the session"))?;
         let group = self.instance.group(&group_name(&caller.group)?).await?;
         let name = MemberName::new(&caller.router_name).map_err(|e| refusal::name(&e))?;
         let incarnation = Incarnation::new(&caller.incarnation).map_err(|e| refusal::name(&e))?;
-        let router = Member { name, incarnation };
-        check_holder::<Router>(&group, &router, permit)?;
-        Ok((group, router))
+        Ok((group, Member { name, incarnation }))
     }
 
     /// [`named`](Self::named), with a view that is as new as the store was when the call came in: a word must not be
     /// judged by a view that is older than what made its router say it.
+    ///
+    /// # Errors
+    /// Also where the session is that of another caller than the one with the `permit`.
     pub(super) async fn caller(
         &self,
         caller: Option<&RouterCaller>,
         permit: &CallPermit,
     ) -> Result<(ServedGroup, Member), Status> {
-        let (group, router) = self.named(caller, permit).await?;
+        let (group, router) = self.named(caller).await?;
         self.instance.catch_up(&group).await?;
         check_holder::<Router>(&group, &router, permit)?;
         Ok((group, router))

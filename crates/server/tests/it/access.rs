@@ -1,4 +1,4 @@
-//! Who may do what: callers by token and by certificate, against an access file that changes.
+//! The rights of callers: known by token and by certificate, against an access file that changes.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};

@@ -118,7 +118,7 @@ impl MembersReport {
         text.trim_end().to_owned()
     }
 
-    /// What Kafka's tools do not show.
+    /// The part that Kafka's tools do not show.
     fn show_more(&self, page: &mut TextPage) {
         for member in self.group.members.iter().filter(|member| member.unreadable.is_some()) {
             let why = member.unreadable.as_deref().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! How far a group is behind.
+//! The lag of a group.
 
 use serde::Serialize;
 

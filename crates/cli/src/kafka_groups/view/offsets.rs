@@ -1,4 +1,4 @@
-//! How far a group is behind.
+//! The lag of a group.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};

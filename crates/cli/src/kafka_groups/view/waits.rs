@@ -1,4 +1,4 @@
-//! Who waits for whom.
+//! The members that wait for others.
 
 use std::collections::BTreeMap;
 

@@ -69,7 +69,7 @@ impl<H: RecordHandler> Processing<H> {
         record: Record,
         error: RecordError,
     ) -> bool {
-        // What follows may take long, and is no part of the records before.
+        // The remedy may take long, and is no part of the records before.
         self.tell_handled();
         let (at, offset) = (self.context.partition(), record.offset());
         let (remedy, attempts) = self.parts.watch.decide(at, offset, &error, &self.parts.rules.policy);
