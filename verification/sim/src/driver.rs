@@ -31,6 +31,9 @@ const FIRST_ROUTERS: Duration = Duration::from_secs(1);
 /// When a router that took itself out is run again.
 const RUN_AGAIN: Duration = Duration::from_secs(1);
 
+/// An instance marks a session so long after its last stream ended.
+const SUSPECT_AFTER: Duration = Duration::from_secs(1);
+
 /// What comes up.
 #[derive(Debug)]
 enum Act {

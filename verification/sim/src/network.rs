@@ -71,6 +71,8 @@ struct State {
     /// When the last request arrived over each connection, of a router's process to a consumer's.
     arrivals: BTreeMap<(u32, u32), Instant>,
     streams: BTreeMap<u64, Stream>,
+    /// The last time that a stream of each member ended.
+    ended: BTreeMap<Arc<str>, Instant>,
     next_stream: u64,
 }
 
@@ -115,6 +117,7 @@ impl Network {
             cut_ways: BTreeSet::new(),
             arrivals: BTreeMap::new(),
             streams: BTreeMap::new(),
+            ended: BTreeMap::new(),
             next_stream: 0,
         };
         Arc::new(Self { history, latency, hole, state: Mutex::new(state) })
@@ -203,6 +206,15 @@ impl Network {
         let stream = state.streams.get_mut(&stream)?;
         stream.deaf_until = Instant::now() + span;
         Some(Arc::clone(&stream.member))
+    }
+
+    /// For how long `member` has been without a stream: no time while it has one, for ever if it never had one.
+    pub(crate) fn without_stream(&self, member: &str) -> Duration {
+        let state = self.state();
+        if state.streams.values().any(|stream| *stream.member == *member) {
+            return Duration::ZERO;
+        }
+        state.ended.get(member).map_or(Duration::MAX, Instant::elapsed)
     }
 
     /// From now on the network is as good as its latency.

@@ -7,8 +7,8 @@ use kafka_assigner_client::OnStop;
 use kafka_assigner_store::faulty::{Outage, Rates};
 use rand::RngExt as _;
 
-use super::Driver;
 use super::restore::Restore;
+use super::{Driver, SUSPECT_AFTER};
 use crate::fault::Fault;
 use crate::network::{Cut, Weather};
 use crate::shape::{MOST_DEBOUNCE, mode};
@@ -22,9 +22,6 @@ const FEWEST_STAYING: usize = 4;
 
 /// More partitions would only make a world slower.
 const MOST_PARTITIONS: u32 = 18;
-
-/// An instance marks a session so long after its last stream ended.
-const SUSPECT_AFTER: Duration = Duration::from_secs(1);
 
 /// How often another kind is tried where one can't happen now.
 const ATTEMPTS: usize = 5;

@@ -7,7 +7,7 @@ use kafka_assigner_store::faulty::{FaultyStore, Rates};
 use kafka_assigner_types::id::Member;
 use tokio::time::Duration;
 
-use super::{Act, Driver};
+use super::{Act, Driver, SUSPECT_AFTER};
 use crate::network::Weather;
 use crate::world::Spoiled;
 
@@ -79,9 +79,7 @@ impl Driver {
         match restore {
             Restore::Spawn(consumer) => drop(self.world.spawn(&consumer)),
             Restore::Join => drop(self.world.join()),
-            Restore::Suspected(session) => {
-                let _is_marked = self.world.suspect(&session).await;
-            }
+            Restore::Suspected(session) => self.suspect_once_detached(session).await,
             Restore::Heard(session) => self.world.hear(&session).await,
             Restore::Thaw(process) => self.world.thaw(process),
             Restore::Routers(count) => (0..count).for_each(|_| drop(self.world.join_router())),
@@ -109,6 +107,18 @@ impl Driver {
     }
 
     /// Nothing else happens while an instance starts, so it must not wait for a store that is away.
+    /// Marks the session as its instance does: only once the end of its last stream was seen for long enough there.
+    async fn suspect_once_detached(&mut self, session: Member) {
+        let detached = self.world.network.without_stream(session.name.as_str());
+        let rest = SUSPECT_AFTER.saturating_sub(detached);
+        if rest.is_zero() {
+            let _is_marked = self.world.suspect(&session).await;
+        } else if self.world.session_of(session.name.as_str()).is_some_and(|registered| registered == session)
+        {
+            self.later(rest, Restore::Suspected(session));
+        }
+    }
+
     async fn start_instance(&mut self, slot: usize) {
         if self.world.outage.is_some() || !self.world.start_instance(slot).await {
             self.later(START_AGAIN, Restore::StartInstance(slot));

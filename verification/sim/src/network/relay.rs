@@ -150,7 +150,11 @@ impl Network {
     }
 
     fn end(&self, stream: u64) {
-        self.state().streams.remove(&stream);
+        let mut state = self.state();
+        if let Some(stream) = state.streams.remove(&stream) {
+            state.ended.insert(stream.member, Instant::now());
+        }
+        drop(state);
         self.history.note(What::Detached { stream });
     }
 
