@@ -99,7 +99,7 @@ impl Client {
         self.0.asking.clone().expect("taken only when dropped")
     }
 
-    /// Begins to fetch a partition from `offset` on. Quick, since no broker is asked.
+    /// Begins to fetch a partition from `offset` on. The first one of a topic waits for its leaders, at most a second.
     ///
     /// Not cancel safe: the partition may be read afterwards, by nobody.
     pub(super) async fn read(

@@ -21,8 +21,19 @@ use super::read_ahead::ReadAhead;
 /// The longest wait for an event before it is looked whether the client is still needed.
 const EVENTS: Duration = Duration::from_millis(250);
 
+/// The bound on asking which brokers lead the partitions of a topic. Without an answer librdkafka asks by itself.
+const LEADERS_BOUND: Duration = Duration::from_secs(1);
+
 /// A client that fetches.
 type Fetcher = Arc<BaseConsumer<KafkaEvents>>;
+
+/// A partition that is fetched.
+#[derive(Clone)]
+struct Fetched {
+    read_ahead: ReadAhead,
+    /// Set once the leaders of its topic were asked for; one for all partitions of a topic that the same client fetches.
+    leaders: Arc<OnceLock<()>>,
+}
 
 /// The clients that fetch, and the partitions of each.
 pub(super) struct Fetchers {
@@ -30,7 +41,7 @@ pub(super) struct Fetchers {
     /// One for each way of reading ahead, made when it is needed first. Taken only when this is dropped.
     by_read_ahead: [OnceLock<Fetcher>; 2],
     /// The partitions that are fetched: librdkafka complains when another one is ended.
-    assigned: Mutex<BTreeMap<TopicPartition, ReadAhead>>,
+    assigned: Mutex<BTreeMap<TopicPartition, Fetched>>,
     /// Held while a client is made.
     making: Mutex<()>,
     /// Ends the serving of their events.
@@ -64,7 +75,7 @@ impl Fetchers {
         Ok(fetchers)
     }
 
-    fn assigned(&self) -> MutexGuard<'_, BTreeMap<TopicPartition, ReadAhead>> {
+    fn assigned(&self) -> MutexGuard<'_, BTreeMap<TopicPartition, Fetched>> {
         self.assigned.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -94,7 +105,8 @@ impl Fetchers {
         Ok(fetcher)
     }
 
-    /// Begins to fetch a partition from `offset` on. No broker is asked.
+    /// Begins to fetch a partition from `offset` on. Blocks for at most [`LEADERS_BOUND`], where its client fetches nothing else of
+    /// the topic.
     ///
     /// # Errors
     ///
@@ -104,8 +116,8 @@ impl Fetchers {
         partition: &TopicPartition,
         offset: Offset,
     ) -> Result<PartitionQueue<KafkaEvents>, KafkaRunnerError> {
-        let read_ahead = self.reserve(partition);
-        let begun = self.begin(partition, offset, read_ahead);
+        let fetched = self.reserve(partition);
+        let begun = self.begin(partition, offset, &fetched);
         if begun.is_err() {
             self.assigned().remove(partition);
         }
@@ -114,21 +126,26 @@ impl Fetchers {
 
     /// The way of reading a partition ahead, which is noted at once, so that no more are read far ahead than may be. Nothing of
     /// librdkafka is waited for meanwhile: whoever asks for a position waits for this.
-    fn reserve(&self, partition: &TopicPartition) -> ReadAhead {
+    fn reserve(&self, partition: &TopicPartition) -> Fetched {
         let mut assigned = self.assigned();
-        let full = assigned.values().filter(|read_ahead| **read_ahead == ReadAhead::Full).count();
+        let full = assigned.values().filter(|fetched| fetched.read_ahead == ReadAhead::Full).count();
         let read_ahead = ReadAhead::beside(full);
-        assigned.insert(partition.clone(), read_ahead);
-        read_ahead
+        let of_topic = assigned.iter().filter(|(other, _)| other.topic == partition.topic);
+        let beside = of_topic.map(|(_, fetched)| fetched).find(|fetched| fetched.read_ahead == read_ahead);
+        let leaders = beside.map_or_else(Arc::default, |fetched| Arc::clone(&fetched.leaders));
+        let fetched = Fetched { read_ahead, leaders };
+        assigned.insert(partition.clone(), fetched.clone());
+        fetched
     }
 
     fn begin(
         &self,
         partition: &TopicPartition,
         offset: Offset,
-        read_ahead: ReadAhead,
+        fetched: &Fetched,
     ) -> Result<PartitionQueue<KafkaEvents>, KafkaRunnerError> {
-        let fetcher = self.fetcher(read_ahead)?;
+        let fetcher = self.fetcher(fetched.read_ahead)?;
+        fetched.leaders.get_or_init(|| learn_leaders(fetcher, partition));
         // Before it is assigned: librdkafka then never forwards it to the common queue.
         let queue = fetcher
             .split_partition_queue(partition.topic.as_str(), partition.kafka_number())
@@ -141,21 +158,29 @@ impl Fetchers {
 
     /// Ends the fetching of a partition, if it is fetched.
     pub(super) fn unassign(&self, partition: &TopicPartition) -> KafkaResult<()> {
-        let Some(read_ahead) = self.assigned().remove(partition) else { return Ok(()) };
-        let Some(fetcher) = self.by_read_ahead[read_ahead as usize].get() else { return Ok(()) };
+        let Some(fetched) = self.assigned().remove(partition) else { return Ok(()) };
+        let Some(fetcher) = self.by_read_ahead[fetched.read_ahead as usize].get() else { return Ok(()) };
         fetcher.incremental_unassign(&list([(partition, rdkafka::Offset::Invalid)])?)
     }
 
     /// The offset after the last thing that librdkafka gave to the reader of a partition, the markers of transactions
     /// included; `None` = it gave nothing yet. No broker is asked.
     pub(super) fn position(&self, partition: &TopicPartition) -> Option<Offset> {
-        let read_ahead = *self.assigned().get(partition)?;
+        let read_ahead = self.assigned().get(partition)?.read_ahead;
         let positions = self.by_read_ahead[read_ahead as usize].get()?.position().ok()?;
         let of_partition = positions.find_partition(partition.topic.as_str(), partition.kafka_number())?;
         match of_partition.offset() {
             rdkafka::Offset::Offset(next) => Offset::new(next).ok(),
             _ => None,
         }
+    }
+}
+
+/// Has the client learn which brokers lead the partitions of a topic. By itself it looks once a second for topics that are
+/// assigned and not known, so a first record would wait for that.
+fn learn_leaders(fetcher: &Fetcher, of: &TopicPartition) {
+    if let Err(error) = fetcher.fetch_metadata(Some(of.topic.as_str()), LEADERS_BOUND) {
+        debug!(topic = %of.topic, %error, "its leaders are not known yet");
     }
 }
 
@@ -179,7 +204,35 @@ fn serve_events(fetcher: &Weak<BaseConsumer<KafkaEvents>>, stopped: &Cancellatio
 
 #[cfg(test)]
 mod tests {
+    use std::time::Instant;
+
+    use rdkafka::error::KafkaError;
+    use rdkafka::mocking::MockCluster;
+
     use super::*;
+
+    /// Waits for the end of the log, at which nothing is.
+    fn reach_end(fetchers: &Fetchers, topic: &str) {
+        let partition = TopicPartition::try_from((topic, 0)).expect("a valid name");
+        let queue = fetchers.assign(&partition, Offset::ZERO).expect("a topic");
+        let told = queue.poll(Duration::from_secs(10));
+        assert!(matches!(told, Some(Err(KafkaError::PartitionEOF(_)))), "no end of {topic} within 10 s");
+    }
+
+    // By itself librdkafka looks each second, so each of the topics would take a second after the one before.
+    #[tokio::test]
+    async fn a_topic_that_a_client_does_not_know_yet_is_read_at_once() {
+        let cluster = MockCluster::new(1).expect("a cluster in this process");
+        let topics = ["a", "b", "c", "d"];
+        topics.iter().for_each(|topic| cluster.create_topic(topic, 1, 1).expect("a new topic"));
+        let mut options = KafkaOptions::new(cluster.bootstrap_servers(), "g");
+        // What is asked waits for the fetch that is under way.
+        options.settings.push(("fetch.wait.max.ms".to_owned(), "1".to_owned()));
+        let fetchers = Fetchers::new(&options).expect("valid options");
+        let begun = Instant::now();
+        topics.iter().for_each(|topic| reach_end(&fetchers, topic));
+        assert!(begun.elapsed() < Duration::from_secs(2), "{:?}", begun.elapsed());
+    }
 
     fn at(partition: u32) -> TopicPartition {
         TopicPartition::try_from(("t", partition)).expect("a valid name")
