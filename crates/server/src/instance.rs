@@ -24,7 +24,7 @@ use crate::options::Options;
 use crate::peers::Peers;
 use crate::pulse::Pulses;
 use crate::supervision::{Fault, TaskPanicked};
-use crate::suspicion::{StoreContact, StreamEnds, look_for_silence};
+use crate::suspicion::{SilenceTurns, StoreContact, StreamEnds};
 use crate::topics::{TopicBoard, TopicRefresher, TopicSource};
 use crate::touch;
 use served_history::ServedHistory;
@@ -49,6 +49,7 @@ struct Inner {
     pulses: Pulses,
     stream_ends: Arc<StreamEnds>,
     store_contact: StoreContact,
+    silence_turns: SilenceTurns,
     /// Always there once the instance has started.
     history: RwLock<Option<Arc<ServedHistory>>>,
     /// Cut at once: everything but the streams' farewell.
@@ -91,6 +92,7 @@ impl Instance {
             pulses: Pulses::default(),
             stream_ends: Arc::default(),
             store_contact: StoreContact::default(),
+            silence_turns: SilenceTurns::default(),
             clock: Monotonic::start(),
             history: RwLock::default(),
             stop: CancellationToken::new(),
@@ -107,7 +109,6 @@ impl Instance {
         *instance.0.history.write().expect("nobody else has it yet") = Some(history);
         instance.0.begin("history of the store", watch::run(instance.clone()));
         instance.0.begin("touch with the store", touch::stay_in_touch(instance.clone()));
-        instance.0.begin("silent sessions", look_for_silence(instance.clone()));
         if let Some(refresher) = instance.refresher() {
             instance.0.begin("topics of Kafka", refresher.run(instance.0.stop.clone()));
         }
@@ -209,6 +210,10 @@ impl Instance {
 
     pub(crate) fn store_contact(&self) -> &StoreContact {
         &self.0.store_contact
+    }
+
+    pub(crate) fn silence_turns(&self) -> &SilenceTurns {
+        &self.0.silence_turns
     }
 
     pub(crate) fn metrics(&self) -> &Metrics {

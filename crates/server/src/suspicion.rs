@@ -9,4 +9,4 @@ mod unheard;
 pub(crate) use contact::StoreContact;
 pub(crate) use ends::{AttachedStream, StreamEnds};
 pub(crate) use marking::{Suspect, SuspectedFor};
-pub(crate) use unheard::look_for_silence;
+pub(crate) use unheard::{SilenceTurns, look_for_silence};

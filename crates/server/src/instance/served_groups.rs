@@ -12,11 +12,12 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
-use super::Inner;
 use super::served_history::{LAST_CALLS, ServedHistory};
+use super::{Inner, Instance};
 use crate::coordinator::{self, Coordinator};
 use crate::group::{GroupView, ServedGroup};
 use crate::supervision::first_panic;
+use crate::suspicion::look_for_silence;
 
 /// The wait before a group whose task panicked is served anew; it doubles with each panic in a row. What made it panic
 /// lies in the store, most likely, and each new beginning costs a listing there.
@@ -173,12 +174,14 @@ impl ServedHistory {
 
     /// Runs the tasks of a group until all have ended, or one has panicked: the message of that panic. Then the others have
     /// ended as well, and the streams of the group.
-    async fn until_panic(&self, instance: &Inner, served: &Served, keeper: Keeper) -> Option<String> {
+    async fn until_panic(&self, instance: &Arc<Inner>, served: &Served, keeper: Keeper) -> Option<String> {
         let Served { group, stop, campaigning } = served;
         let mut tasks = JoinSet::new();
         tasks.spawn(group.clone().follow(group.view().subscribe()));
         tasks.spawn(keeper.run(stop.clone()));
         tasks.spawn(keep_campaigning(self.coordinator(instance, group, campaigning)));
+        let looker = Instance(Arc::clone(instance));
+        tasks.spawn(look_for_silence(looker, group.clone(), campaigning.clone()));
         let message = first_panic(&mut tasks).await?;
         served.end();
         // The leadership is given back; a store that hangs is no reason to hang with it.
