@@ -240,7 +240,7 @@ impl Worker {
         let options = ConsumerOptions {
             group: GROUP.into(),
             topics: vec![kafka.topic.clone()],
-            session_timeout: Some(Options::SESSION_TIMEOUT),
+            session_timeout: Some(Options::session_timeout(mode)),
             drain_timeout: DRAIN_TIMEOUT,
             ..ConsumerOptions::new(name, endpoints)
         };

@@ -115,7 +115,7 @@ impl Fleet {
 }
 
 fn options(id: &str, address: &str, mode: Mode, seed: u64) -> InstanceOptions {
-    let session_timeout_ms = millis(Options::SESSION_TIMEOUT);
+    let session_timeout_ms = millis(Options::session_timeout(mode));
     InstanceOptions {
         leader_ttl: Options::LEADER_TTL,
         group_defaults: GroupConfig { session_timeout_ms, mode, ..GroupConfig::default() },

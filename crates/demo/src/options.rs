@@ -61,11 +61,19 @@ pub enum InvalidOption {
 }
 
 impl Options {
-    /// The session timeout of the demonstration's consumers.
-    pub const SESSION_TIMEOUT: Duration = Duration::from_secs(4);
     /// The time to live of its leaders.
     pub const LEADER_TTL: Duration = Duration::from_secs(3);
     const SHORTEST: Duration = Duration::from_secs(30);
+
+    /// The session timeout of the demonstration's consumers. In `overlap` a dead process is taken over 4 s after its death, and
+    /// the timeout is far above that, so that both are seen side by side; the stricter modes wait for most of the timeout.
+    #[must_use]
+    pub const fn session_timeout(mode: Mode) -> Duration {
+        match mode {
+            Mode::Overlap => Duration::from_secs(10),
+            Mode::Exclusive | Mode::Routed => Duration::from_secs(4),
+        }
+    }
 
     /// Checks every option.
     ///

@@ -33,7 +33,7 @@ const ROUND: Duration = Duration::from_secs(40);
 
 /// The longest time for the group to settle after a step before the scenario goes on regardless: longer than a dead
 /// consumer and a dead leader together are waited for.
-const SETTLE: Duration = Duration::from_secs(10);
+const SETTLE: Duration = Duration::from_secs(15);
 
 /// The interval at which the records are checked during a wait.
 const LOOK: Duration = Duration::from_millis(10);
@@ -67,10 +67,21 @@ async fn take(world: &mut World, step: ScenarioStep) -> Result<(), Error> {
         ScenarioStep::Join | ScenarioStep::JoinAgain => world.join(),
         ScenarioStep::Leave => world.let_one_leave().await,
         ScenarioStep::KillConsumer => {
-            world.kill_a_consumer();
+            kill_consumer(world).await;
             Ok(())
         }
         ScenarioStep::KillLeader => kill_leader(world).await,
+    }
+}
+
+/// Kills a consumer, and tells how soon that is noticed, and how soon its session is over.
+async fn kill_consumer(world: &mut World) {
+    let killed = world.kill_a_consumer();
+    if comes(|| world.is_suspected(&killed)).await {
+        world.note_suspected(&killed);
+    }
+    if comes(|| world.is_session_over(&killed)).await {
+        world.note_session_over(&killed);
     }
 }
 
@@ -79,36 +90,33 @@ async fn kill_leader(world: &mut World) -> Result<(), Error> {
     world.join()?;
     wait_for_moves(world).await;
     let Some(killed) = world.kill_leader() else { return Ok(()) };
-    let led_again = async {
-        while world.observer.look().leader().is_none_or(|leader| leader == killed.id) {
-            sleep(LOOK).await;
-        }
-    };
-    timeout(SETTLE, led_again).await.map_err(|_| Error::NobodyLeads)?;
+    if !comes(|| world.observer.look().leader().is_some_and(|leader| leader != killed.id)).await {
+        return Err(Error::NobodyLeads);
+    }
     world.note_leader(&killed);
     Ok(())
 }
 
 /// Waits until partitions move. Without any within [`SETTLE`] the scenario goes on; the counts then show zero.
 async fn wait_for_moves(world: &World) {
-    let moving = async {
-        while world.moving() == 0 {
-            sleep(LOOK).await;
-        }
-    };
-    let _none_moves = timeout(SETTLE, moving).await;
+    let _some_move = comes(|| world.moving() > 0).await;
 }
 
 /// Waits until everybody has their share, and says so.
 pub(crate) async fn settle(world: &mut World) {
-    let settled = async {
-        while !world.is_settled() {
+    if comes(|| world.is_settled()).await {
+        world.note_settled();
+    }
+}
+
+/// Waits until something holds; false where it does not within [`SETTLE`].
+async fn comes(holds: impl Fn() -> bool) -> bool {
+    let looking = async {
+        while !holds() {
             sleep(LOOK).await;
         }
     };
-    if timeout(SETTLE, settled).await.is_ok() {
-        world.note_settled();
-    }
+    timeout(SETTLE, looking).await.is_ok()
 }
 
 #[cfg(test)]

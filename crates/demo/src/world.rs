@@ -13,10 +13,11 @@ use kafka_assigner_store::MemoryStore;
 use kafka_assigner_types::id::TopicPartition;
 use kafka_assigner_types::mode::Mode;
 use kafka_assigner_types::moment::millis;
+use kafka_assigner_types::name::MemberName;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use tokio::task::JoinHandle;
-use tokio::time::{sleep, timeout};
+use tokio::time::{Instant, sleep, timeout};
 
 use crate::consumers::{GROUP, Worker, now_micros};
 use crate::error::Error;
@@ -45,6 +46,12 @@ pub(crate) struct Killed {
     at: Micros,
     /// The partitions that were on the move.
     moving: usize,
+}
+
+/// A consumer that was killed.
+pub(crate) struct KilledConsumer {
+    name: MemberName,
+    at: Instant,
 }
 
 /// The parts of a run.
@@ -158,8 +165,8 @@ impl World {
         Ok(())
     }
 
-    /// Some consumer is killed.
-    pub(crate) fn kill_a_consumer(&mut self) {
+    /// Some consumer is killed; returns which.
+    pub(crate) fn kill_a_consumer(&mut self) -> KilledConsumer {
         let index = self.pick();
         let worker = self.workers.remove(index);
         let name = worker.name.clone();
@@ -170,11 +177,33 @@ impl World {
         let book = worker.kill();
         self.incidents.push(Incident::ConsumerKilled { process: book.process.clone(), at });
         self.screen_state.mark(&book, KILLED);
-        let wait = Options::SESSION_TIMEOUT.as_secs();
-        self.note(
-            "consumer_killed",
-            format!("{name} is killed: nobody knows until its lease is over ({wait}s)"),
-        );
+        self.note("consumer_killed", format!("{name} is killed"));
+        KilledConsumer { name: name.parse().expect("it has joined under it"), at: Instant::now() }
+    }
+
+    /// True once an instance has seen the connection of a dead process end, and suspects it.
+    pub(crate) fn is_suspected(&self, killed: &KilledConsumer) -> bool {
+        let seen = self.observer.look();
+        seen.state.registration(&killed.name).is_none_or(|session| session.suspected.is_some())
+    }
+
+    /// True once the session of a dead process is over.
+    pub(crate) fn is_session_over(&self, killed: &KilledConsumer) -> bool {
+        let seen = self.observer.look();
+        seen.state.registration(&killed.name).is_none_or(|session| session.is_ending())
+    }
+
+    pub(crate) fn note_suspected(&self, killed: &KilledConsumer) {
+        let (name, after) = (&killed.name, killed.at.elapsed().as_secs_f64());
+        let text = format!("{name} seems to be dead after {after:.1}s: its connection has ended");
+        self.note("consumer_suspected", text);
+    }
+
+    pub(crate) fn note_session_over(&self, killed: &KilledConsumer) {
+        let (name, after) = (&killed.name, killed.at.elapsed().as_secs_f64());
+        let timeout = Options::session_timeout(self.options.mode).as_secs();
+        let text = format!("the session of {name} is over after {after:.1}s; its timeout is {timeout}s");
+        self.note("consumer_over", text);
     }
 
     /// The leading instance is killed.
@@ -334,7 +363,7 @@ impl World {
             leader_changes,
             moving_at_leader_kills: self.moving_at_leader_kills,
             record_interval_ms: millis(self.options.record_interval()),
-            session_timeout_ms: millis(Options::SESSION_TIMEOUT),
+            session_timeout_ms: millis(Options::session_timeout(self.options.mode)),
             seed: self.seed,
             events,
         })
