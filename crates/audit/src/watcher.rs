@@ -11,7 +11,7 @@ use kafka_assigner_core::key::Layout;
 use kafka_assigner_core::record::Phase;
 use kafka_assigner_core::state::{Entry, GroupState};
 use kafka_assigner_store::{Error, Store};
-use kafka_assigner_types::id::HandoffId;
+use kafka_assigner_types::id::{HandoffId, TopicPartition};
 use kafka_assigner_types::kv::{Change, Revision};
 use kafka_assigner_types::name::MemberName;
 
@@ -112,14 +112,19 @@ impl Observed {
         owned
     }
 
-    /// True if every consumer has its share and no handoff is in flight.
+    /// True if every consumer has its share, and no handoff waits for anybody but the end of a session that was taken over.
     #[must_use]
     pub fn is_settled(&self, consumers: usize, partitions: u32) -> bool {
         let owned = self.owned();
         owned.len() == consumers
             && owned.values().sum::<u32>() == partitions
             && owned.values().max().zip(owned.values().min()).is_some_and(|(max, min)| max - min <= 1)
-            && self.state.handoffs().is_empty()
+            && self.state.handoffs().keys().all(|at| self.waits_for_the_dead(at))
+    }
+
+    fn waits_for_the_dead(&self, at: &TopicPartition) -> bool {
+        let handoff = self.state.handoff_of(at);
+        handoff.is_some_and(|handoff| !handoff.phase.is_in_flight() && self.state.is_taken_over(&handoff.old))
     }
 }
 
