@@ -99,6 +99,21 @@ fn missing_rows(page: &str, text: &str, lists: &[List]) -> Vec<Finding> {
     missing.map(|row| Finding::new(page, format!("has no row {row}"))).collect()
 }
 
+/// The rows that a page has twice: their numbers are quoted.
+fn double_rows(page: &str, text: &str) -> Vec<Finding> {
+    let is_number = |cell: &str| {
+        let mut letters = cell.chars();
+        letters.next().is_some_and(|letter| letter.is_ascii_uppercase())
+            && letters.as_str().parse::<u32>().is_ok()
+    };
+    let first_cells = text.lines().filter_map(|line| line.strip_prefix("| ")?.split(" | ").next());
+    let rows = first_cells.flat_map(|cell| cell.split(", ")).filter(|cell| is_number(cell));
+    let mut seen = BTreeSet::new();
+    rows.filter(|row| !seen.insert(*row))
+        .map(|row| Finding::new(page, format!("has the row {row} twice")))
+        .collect()
+}
+
 fn too_few(page: &str, named: usize, least: usize) -> Option<Finding> {
     (named < least).then(|| Finding::new(page, format!("names {named} tests, at least {least} are expected")))
 }
@@ -111,6 +126,7 @@ pub(super) fn check() -> Vec<Finding> {
         count += named.len();
         findings.extend(missing_tests(page, &named));
         findings.extend(missing_rows(page, &text, lists));
+        findings.extend(double_rows(page, &text));
         findings.extend(too_few(page, named.len(), least));
     }
     println!("tests that scenarios and strategies name {count}");
@@ -139,6 +155,7 @@ mod tests {
     #[test]
     fn a_row_that_is_left_out_is_seen_and_so_are_references_that_nobody_recognises() {
         assert_eq!(missing_rows("page", "| H1, H2 | x |\n| H4 | x |", &[('H', 4), ('P', 1)]).len(), 2);
+        assert_eq!(double_rows("page", "| H1, H2 | x |\n| H2 | x |\n| Have | x |\n| Have | y |").len(), 1);
         assert!(too_few("page", 3, 4).is_some() && too_few("page", 4, 4).is_none());
     }
 }
