@@ -138,6 +138,7 @@ impl ScenarioReport for KilledReport {
         broken([
             (self.lost > 0, format!("{} records lost", self.lost)),
             (crash.count == 0, "nobody was killed in overlap".to_owned()),
+            (self.takeovers == 0, "no session of a killed consumer was taken over".to_owned()),
             (strict.count == 0, "nobody was killed in exclusive".to_owned()),
             (
                 crash.p50 > usual,
@@ -189,9 +190,10 @@ mod tests {
     #[test]
     fn every_rule_is_held_against_the_report() {
         assert_eq!(good().failures(), Vec::<String>::new());
-        let spoil: [fn(&mut KilledReport); 8] = [
+        let spoil: [fn(&mut KilledReport); 9] = [
             |report| report.lost = 1,
             |report| report.crash_gap_ms.count = 0,
+            |report| report.takeovers = 0,
             |report| report.strict_gap_ms.count = 0,
             |report| report.crash_gap_ms.p50 = 4_501.0,
             |report| report.crash_gap_ms.max = 6_001.0,
