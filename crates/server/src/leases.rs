@@ -18,19 +18,27 @@ const AT_A_TIME: usize = 16;
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// The store's answers about `doubtful` now. An answer that does not come in time is left out, which nobody takes for an end.
+/// The questions begin at a place that `turn` names, so that where there are more than can be answered each has its turn.
 ///
 /// Cancel safe: nothing is changed.
-pub(crate) async fn ask(store: &dyn Store, doubtful: &BTreeMap<LeaseId, Duration>) -> Leases {
+pub(crate) async fn ask(store: &dyn Store, doubtful: &BTreeMap<LeaseId, Duration>, turn: u64) -> Leases {
     if doubtful.is_empty() {
         return Leases::default();
     }
-    let answers: Vec<Option<(LeaseId, Remaining)>> = stream::iter(doubtful.keys().copied())
+    let answers: Vec<Option<(LeaseId, Remaining)>> = stream::iter(in_turn(doubtful, turn))
         .map(|lease| async move { Some((lease, remaining(store, lease).await?)) })
         .buffer_unordered(AT_A_TIME)
         .take_until(sleep(PATIENCE))
         .collect()
         .await;
     answers.into_iter().flatten().collect()
+}
+
+/// All leases, from some place on and around.
+fn in_turn(doubtful: &BTreeMap<LeaseId, Duration>, turn: u64) -> impl Iterator<Item = LeaseId> {
+    let count = doubtful.len();
+    let first = (turn % count.max(1) as u64) as usize;
+    doubtful.keys().copied().cycle().skip(first).take(count)
 }
 
 async fn remaining(store: &dyn Store, lease: LeaseId) -> Option<Remaining> {
@@ -40,5 +48,23 @@ async fn remaining(store: &dyn Store, lease: LeaseId) -> Option<Remaining> {
             tracing::debug!(%lease, %error, "the store does not say what is left of a lease");
             None
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_lease_is_asked_about_once_and_first_at_some_turn() {
+        let leases: Vec<LeaseId> = (1..=5).map(LeaseId).collect();
+        let doubtful: BTreeMap<_, _> = leases.iter().map(|lease| (*lease, Duration::ZERO)).collect();
+        for turn in 0..5 {
+            let mut order: Vec<_> = in_turn(&doubtful, turn).collect();
+            assert_eq!(order[0], leases[turn as usize]);
+            order.sort_unstable();
+            assert_eq!(order, leases);
+        }
+        assert_eq!(in_turn(&BTreeMap::new(), 7).count(), 0);
     }
 }

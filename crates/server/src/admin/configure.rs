@@ -122,7 +122,11 @@ impl AdminService {
             let state = group.snapshot();
             let (records, config) = deletable(&state, &group)?;
             // Whoever acts now must not do so in a group that is created in its place.
-            refuse_claims(&state, &leases::ask(&**self.instance.store(), &owners(&state)).await)?;
+            refuse_claims(
+                &state,
+                &leases::ask(&**self.instance.store(), &owners(&state), self.instance.entropy().number())
+                    .await,
+            )?;
             let Options { prefix, wall, .. } = self.instance.options();
             let claims_ms = if request.owners_stopped { 0 } else { state.claims_after_deletion_ms() };
             let tombstone = Some(claims_ms).filter(|claims_ms| *claims_ms > 0);

@@ -46,7 +46,7 @@ impl AdminService {
     pub(super) async fn leases(&self, group: &ServedGroup) -> Leases {
         let state = group.snapshot();
         let doubtful = claim::doubtful(&state, state.assignments().keys());
-        leases::ask(&**self.instance.store(), &doubtful).await
+        leases::ask(&**self.instance.store(), &doubtful, self.instance.entropy().number()).await
     }
 
     /// The plan of a leader that has just begun: it has not yet waited for anybody, and knows which sessions were taken over

@@ -152,16 +152,17 @@ impl ConsumerStream {
             let is_done = is_refuted && is_done;
             tokio::select! {
                 biased;
+                // Before the bell: where news never end, the member would never hear it. The bell keeps what it rang for.
+                () = leaving.cancelled(), if !is_told_to_go => {
+                    is_told_to_go = true;
+                    let others = self.service.instance.peers().others();
+                    self.send(vec![self.told().go_away(others)]).await?;
+                }
                 is_kept = self.line.rung() => {
                     if !is_kept {
                         return Ok(());
                     }
                     self.bare.owe();
-                }
-                () = leaving.cancelled(), if !is_told_to_go => {
-                    is_told_to_go = true;
-                    let others = self.service.instance.peers().others();
-                    self.send(vec![self.told().go_away(others)]).await?;
                 }
                 // The member may find an instance that knows more.
                 since = touch.lost() => self.send(vec![self.told().out_of_touch(since)]).await?,

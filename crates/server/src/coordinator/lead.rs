@@ -76,7 +76,8 @@ impl Leading<'_> {
         if pass.ask.is_empty() {
             return Some(pass);
         }
-        let said = self.while_listening(leases::ask(&*self.coordinator.store, &pass.ask)).await;
+        let Coordinator { store, entropy, .. } = self.coordinator;
+        let said = self.while_listening(leases::ask(&**store, &pass.ask, entropy.number())).await;
         self.take_in_all();
         self.step(Some(said)).await
     }

@@ -110,18 +110,18 @@ impl RouterStream {
             }
             tokio::select! {
                 biased;
-                // Routes before the farewell: the router may still have to freeze.
+                // Once, and before the bell: where routes never stop changing, the router would never hear it. The bell keeps what
+                // it rang for, and the stream goes on until the router has gone elsewhere.
+                () = leaving.cancelled(), if !is_told_to_go => {
+                    is_told_to_go = true;
+                    let others = self.service.instance.peers().others();
+                    self.send(self.stands_at(), vec![Command::GoAway(go_away(others))]).await?;
+                }
                 is_kept = self.line.rung() => {
                     if !is_kept {
                         return Ok(());
                     }
                     self.bare.owe();
-                }
-                // Once; the stream goes on until the router has gone elsewhere.
-                () = leaving.cancelled(), if !is_told_to_go => {
-                    is_told_to_go = true;
-                    let others = self.service.instance.peers().others();
-                    self.send(self.stands_at(), vec![Command::GoAway(go_away(others))]).await?;
                 }
                 // The router may find an instance that knows more.
                 since = touch.lost() => {

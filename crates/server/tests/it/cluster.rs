@@ -1,7 +1,7 @@
 //! Instances of the service over one store in memory, each behind a link that can fail.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -10,7 +10,9 @@ use kafka_assigner_core::record::{Source, Topic, encode};
 use kafka_assigner_core::state::{Entry, GroupState, Presence};
 use kafka_assigner_server::grpc::Consumers;
 use kafka_assigner_server::topics::TopicSource;
-use kafka_assigner_server::{Access, ConsumerService, Instance, Options, ServedGroup, WallClock};
+use kafka_assigner_server::{
+    Access, ConsumerService, Instance, Options, ServedGroup, ViolationListener, WallClock,
+};
 use kafka_assigner_store::faulty::FaultyStore;
 use kafka_assigner_store::{MemoryStore, Store};
 use kafka_assigner_types::kv::{LeaseId, Op, Record, Revision, Txn};
@@ -56,6 +58,29 @@ impl Node {
 pub(crate) struct Cluster {
     pub(crate) memory: MemoryStore,
     pub(crate) nodes: Vec<Node>,
+    pub(crate) violations: Violations,
+}
+
+/// What leaders decided against an invariant. There is none, or the test fails at its end.
+#[derive(Default)]
+pub(crate) struct Violations(Arc<Mutex<Vec<String>>>);
+
+impl Violations {
+    fn listener(&self) -> ViolationListener {
+        let heard = Arc::clone(&self.0);
+        ViolationListener::new(move |violation| {
+            heard.lock().expect("nothing panics with it").push(violation.to_string());
+        })
+    }
+}
+
+impl Drop for Violations {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            let heard = self.0.lock().expect("nothing panics with it");
+            assert!(heard.is_empty(), "a pass of a leader breaks an invariant: {heard:?}");
+        }
+    }
 }
 
 pub(crate) fn group() -> GroupName {
@@ -69,7 +94,7 @@ pub(crate) fn layout() -> Layout {
 impl Cluster {
     /// A store without any instance.
     pub(crate) fn empty() -> Self {
-        Self { memory: MemoryStore::new(), nodes: Vec::new() }
+        Self { memory: MemoryStore::new(), nodes: Vec::new(), violations: Violations::default() }
     }
 
     /// `instances` with the defaults, and the topic `t` with `partitions`.
@@ -94,6 +119,7 @@ impl Cluster {
         let address = format!("http://127.0.0.1:{}", 7000 + n);
         let mut options = Options::new(format!("i{n}"), address, n as u64);
         options.wall = WallClock::new(|| WallMillis(0));
+        options.on_violation = Some(self.violations.listener());
         tune(&mut options);
         let store: Arc<dyn Store> = Arc::new(link.clone());
         let mut metrics = Registry::default();
@@ -200,4 +226,11 @@ fn describe(state: &GroupState) -> String {
     }));
     lines.extend(state.handoffs().iter().map(|(at, entry)| format!("handoff {at}: {:?}", entry.last_good())));
     lines.join("\n")
+}
+
+#[test]
+#[should_panic(expected = "breaks an invariant")]
+fn a_violation_that_was_heard_fails_the_test() {
+    let violations = Violations::default();
+    violations.0.lock().expect("nobody else has it").push("two owners".to_owned());
 }

@@ -79,7 +79,8 @@ async fn a_leader_that_is_cut_off_in_the_middle_of_moves_is_replaced() {
     cluster.until("moves are under way", |state| state.handoffs().len() == 6).await;
     let leader = cluster.group().await.read(leader_of);
     let cut = cluster.nodes.iter().position(|node| node.instance.options().id == leader).unwrap();
-    let other = Cluster { memory: cluster.memory.clone(), nodes: vec![cluster.nodes[1 - cut].clone()] };
+    let nodes = vec![cluster.nodes[1 - cut].clone()];
+    let other = Cluster { memory: cluster.memory.clone(), nodes, ..Cluster::empty() };
     cluster.nodes[cut].link.begin_outage(Outage::Silent);
     other.until("another one leads", |state| leader_of(state) != leader).await;
     let shares = other.settled(2).await;
