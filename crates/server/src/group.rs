@@ -1,5 +1,6 @@
 //! One group as this instance serves it: its view, and the streams of its members.
 
+mod fallen_store;
 mod hub;
 mod materialized;
 mod phases;

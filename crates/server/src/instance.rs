@@ -11,6 +11,7 @@ use std::time::Duration;
 use kafka_assigner_store::shared::WatchHealth;
 use kafka_assigner_store::{Error, Store, View};
 use prometheus_client::registry::Registry;
+use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -50,6 +51,8 @@ struct Inner {
     stream_ends: Arc<StreamEnds>,
     store_contact: StoreContact,
     silence_turns: SilenceTurns,
+    /// Told when a read shows that the store was put back.
+    fallen_store: Notify,
     /// Always there once the instance has started.
     history: RwLock<Option<Arc<ServedHistory>>>,
     /// Cut at once: everything but the streams' farewell.
@@ -93,6 +96,7 @@ impl Instance {
             stream_ends: Arc::default(),
             store_contact: StoreContact::default(),
             silence_turns: SilenceTurns::default(),
+            fallen_store: Notify::new(),
             clock: Monotonic::start(),
             history: RwLock::default(),
             stop: CancellationToken::new(),

@@ -184,7 +184,23 @@ impl<'a, R: Registration> Registered<'a, R> {
 
     /// The registration as the store has it.
     async fn read(&self) -> Result<(Option<Record>, Revision), Status> {
-        self.store.get(&self.key()).await.map_err(|e| refusal::store(&e))
+        self.get().await.map_err(|e| refusal::store(&e))
+    }
+
+    /// The registration, where the store holds all that the view knows. Otherwise it was put back, and nobody is confirmed
+    /// by what it holds until it is served anew, whatever revision it comes to meanwhile.
+    async fn get(&self) -> Result<(Option<Record>, Revision), Error> {
+        let reached = self.group.view().revision();
+        let (record, read) = self.store.get(&self.key()).await?;
+        if read < reached {
+            self.instance.note_fallen_store(self.group, reached, read);
+        }
+        if self.group.fallen_store().is_noted() {
+            let source =
+                format!("the store stands at revision {read} and held more before: was it restored?");
+            return Err(Error::Unavailable { operation: "get", source: Some(source.into()) });
+        }
+        Ok((record, read))
     }
 
     /// Grants a lease and writes the registration under it, once, with the time to live that was granted; refused where
@@ -322,7 +338,7 @@ impl<'a, R: Registration> Registered<'a, R> {
         lease: LeaseId,
         before: Option<&RegistrationLook>,
     ) -> Result<RegistrationLook, Confirmation> {
-        let (record, read_at) = self.store.get(&self.key()).await.map_err(Confirmation::Silent)?;
+        let (record, read_at) = self.get().await.map_err(Confirmation::Silent)?;
         let written = record.as_ref().map(|record| record.mod_revision);
         if let Some(before) = before.filter(|before| written.is_some() && before.written == written) {
             return Ok(RegistrationLook { written, read_at, marked: before.marked.clone() });

@@ -20,7 +20,9 @@ mod i12_lint;
 mod i13_living;
 mod i14_same_topic;
 mod i15_rest;
+mod i16_restored;
 mod revoked;
+mod served;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -30,7 +32,7 @@ use std::time::Duration;
 use kafka_assigner_core::key::{Key, Layout};
 use kafka_assigner_core::state::GroupState;
 use kafka_assigner_types::id::TopicPartition;
-use kafka_assigner_types::kv::{Change, Revision};
+use kafka_assigner_types::kv::{Change, Revision, Snapshot};
 
 use crate::history::{Entry, What};
 use crate::shape::Shape;
@@ -102,6 +104,9 @@ trait Invariant {
     /// Looks at one revision of the store.
     fn step(&mut self, _step: &Step<'_>, _findings: &mut Findings) {}
 
+    /// Takes in that the store was put back, and how the group is now.
+    fn went_back(&mut self, _at: Duration, _state: &Arc<GroupState>, _findings: &mut Findings) {}
+
     /// Looks at one thing that happened.
     fn entry(&mut self, _entry: &Entry, _findings: &mut Findings) {}
 
@@ -132,6 +137,7 @@ pub(crate) fn check(entries: &[Entry], layout: &Layout, shape: &Shape) -> Vec<Vi
         Box::new(i13_living::Living::default()),
         Box::new(i14_same_topic::SameTopic::default()),
         Box::new(i15_rest::Rest::default()),
+        Box::new(i16_restored::Restored::new(shape)),
     ];
     let mut findings = Findings::default();
     let mut replay = Replay::new(entries, layout);
@@ -149,18 +155,25 @@ pub(crate) fn check(entries: &[Entry], layout: &Layout, shape: &Shape) -> Vec<Vi
 /// Builds the group's states anew from the changes.
 struct Replay<'a> {
     layout: &'a Layout,
-    writers: BTreeMap<Revision, &'a str>,
+    /// By the number of times that the store was put back before, and the revision.
+    writers: BTreeMap<(u32, Revision), &'a str>,
+    history: u32,
     state: Arc<GroupState>,
 }
 
 impl<'a> Replay<'a> {
     fn new(entries: &'a [Entry], layout: &'a Layout) -> Self {
-        let writers = entries.iter().filter_map(|entry| match &entry.what {
-            What::Wrote { instance, revision } => Some((*revision, &**instance)),
-            _ => None,
-        });
-        let state = Arc::new(GroupState::new(layout.clone()));
-        Self { layout, writers: writers.collect(), state }
+        let (mut writers, mut history) = (BTreeMap::new(), 0);
+        for entry in entries {
+            match &entry.what {
+                What::WentBack(_) => history += 1,
+                What::Wrote { instance, revision } => {
+                    writers.insert((history, *revision), &**instance);
+                }
+                _ => {}
+            }
+        }
+        Self { layout, writers, history: 0, state: Arc::new(GroupState::new(layout.clone())) }
     }
 
     fn entry(&mut self, entry: &Entry, invariants: &mut [Box<dyn Invariant>], findings: &mut Findings) {
@@ -177,10 +190,22 @@ impl<'a> Replay<'a> {
                 before: &before,
                 after: &self.state,
                 changes: &changes,
-                writer: self.writers.get(revision).copied(),
+                writer: self.writers.get(&(self.history, *revision)).copied(),
             };
             invariants.iter_mut().for_each(|invariant| invariant.step(&step, findings));
         }
+        if let What::WentBack(to) = &entry.what {
+            self.go_back(to);
+            let state = &self.state;
+            invariants.iter_mut().for_each(|invariant| invariant.went_back(entry.at, state, findings));
+        }
         invariants.iter_mut().for_each(|invariant| invariant.entry(entry, findings));
+    }
+
+    fn go_back(&mut self, to: &Snapshot) {
+        let mut state = GroupState::new(self.layout.clone());
+        let _all = state.reset(to);
+        self.history += 1;
+        self.state = Arc::new(state);
     }
 }

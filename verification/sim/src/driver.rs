@@ -3,8 +3,10 @@
 mod edges;
 mod faults;
 mod handoffs;
+mod minimal;
 mod rest;
 mod restore;
+mod restored;
 mod routers;
 
 use std::collections::BTreeMap;
@@ -51,6 +53,8 @@ pub(crate) struct Driver {
     agenda: BTreeMap<(Duration, u64), Act>,
     /// The slot whose instance is cut off from the store for minutes.
     cut_off: Option<usize>,
+    /// Nothing else goes wrong until then.
+    quiet_until: Duration,
     next: u64,
     sprung: mpsc::Sender<Caught>,
     caught: mpsc::Receiver<Caught>,
@@ -61,7 +65,8 @@ impl Driver {
         // One trap is set at a time.
         let (sprung, caught) = mpsc::channel(1);
         let dice = StdRng::seed_from_u64(seed ^ 0xd21_4e5);
-        Self { world, dice, agenda: BTreeMap::new(), cut_off: None, next: 0, sprung, caught }
+        let (agenda, quiet_until) = (BTreeMap::new(), Duration::ZERO);
+        Self { world, dice, agenda, cut_off: None, quiet_until, next: 0, sprung, caught }
     }
 
     /// Runs the world to its end, and gives it back for its figures.
@@ -69,6 +74,8 @@ impl Driver {
         self.world.begin().await;
         self.later(FIRST_ROUTERS, Restore::Routers(self.world.shape.routers));
         self.plan_fault(FIRST_FAULT);
+        self.plan_restores();
+        self.plan_minimal();
         while self.world.history.now() < FAULTY {
             self.turn().await;
         }
@@ -135,6 +142,11 @@ impl Driver {
 
     fn millis(&mut self, least: u64, most: u64) -> Duration {
         Duration::from_millis(self.dice.random_range(least..=most))
+    }
+
+    /// Less than the life of a session, or more.
+    fn share_of_a_session(&mut self) -> f64 {
+        self.dice.random_range(0.1..=2.0)
     }
 
     /// One of `choices`, by chance.

@@ -122,11 +122,15 @@ pub enum Fault {
     GroupDeleted,
     /// The wall clock of an instance jumps, forward or back.
     WallClockJumps,
+    /// The store is put back to a backup: what came later is lost.
+    StoreWentBack,
+    /// The process of a consumer ends without a word whose session the instances renew.
+    MinimalKilled,
 }
 
 impl Fault {
     /// Every kind.
-    pub const ALL: [Self; 56] = [
+    pub const ALL: [Self; 58] = [
         Self::ConsumerKilled,
         Self::ConsumerRestarted,
         Self::ConsumerFrozen,
@@ -183,6 +187,8 @@ impl Fault {
         Self::TopicRecreated,
         Self::GroupDeleted,
         Self::WallClockJumps,
+        Self::StoreWentBack,
+        Self::MinimalKilled,
     ];
 
     /// What no request may fail of: members come and go in good order, and people change what they may.
@@ -215,6 +221,11 @@ impl Fault {
                 | Self::RouterWordDeleted
                 | Self::RouterCutFromOne
         )
+    }
+
+    /// True if a world meets it by its [situations](crate::situation), and not among the faults that it draws.
+    pub(crate) const fn is_a_situation(self) -> bool {
+        matches!(self, Self::StoreWentBack | Self::MinimalKilled)
     }
 
     /// A stable word: the kind's name in lower case with underscores.

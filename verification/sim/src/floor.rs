@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use kafka_assigner_client::OwnedContext;
-use kafka_assigner_types::id::{Offset, TopicPartition};
+use kafka_assigner_types::id::{Epoch, Offset, TopicPartition};
 
 use crate::history::{History, What, Why};
 
@@ -19,10 +19,27 @@ pub(crate) struct Floor {
 #[derive(Debug)]
 struct Post {
     consumer: Arc<str>,
-    context: OwnedContext,
+    epoch: Epoch,
+    /// `None`: its client has no claim of its own, and works until it is told otherwise.
+    context: Option<OwnedContext>,
     works: bool,
     /// True if it has worked since it was told to begin.
     started: bool,
+}
+
+impl Post {
+    fn new(consumer: &Arc<str>, epoch: Epoch, context: Option<OwnedContext>) -> Self {
+        Self { consumer: Arc::clone(consumer), epoch, context, works: false, started: false }
+    }
+
+    fn is_valid(&self) -> bool {
+        self.context.as_ref().is_none_or(|context| context.claim().is_valid())
+    }
+
+    /// It rises under an owner that goes on.
+    fn epoch(&self) -> Epoch {
+        self.context.as_ref().map_or(self.epoch, OwnedContext::epoch)
+    }
 }
 
 impl Floor {
@@ -38,8 +55,22 @@ impl Floor {
         at: TopicPartition,
         context: &OwnedContext,
     ) {
-        let (consumer, context) = (Arc::clone(consumer), context.clone());
-        let mut post = Post { consumer, context, works: false, started: false };
+        let (epoch, context) = (context.epoch(), Some(context.clone()));
+        self.put(process, at, Post::new(consumer, epoch, context));
+    }
+
+    /// A client without a clock of its own begins to process.
+    pub(crate) fn begin_unclaimed(
+        &self,
+        process: u32,
+        consumer: &Arc<str>,
+        at: TopicPartition,
+        epoch: Epoch,
+    ) {
+        self.put(process, at, Post::new(consumer, epoch, None));
+    }
+
+    fn put(&self, process: u32, at: TopicPartition, mut post: Post) {
         self.end_lapsed(&at);
         self.look(process, &at, &mut post, false);
         self.posts().insert((process, at), post);
@@ -88,17 +119,17 @@ impl Floor {
     }
 
     fn look(&self, process: u32, at: &TopicPartition, post: &mut Post, frozen: bool) {
-        let works = !frozen && post.context.claim().is_valid();
+        let works = !frozen && post.is_valid();
         if works && !post.started {
             post.started = true;
             // Who is told under a claim that is over by then, as after a suspension, starts nothing.
-            let offset = post.context.start_offset();
-            let epoch = post.context.epoch();
+            let offset = post.context.as_ref().and_then(OwnedContext::start_offset);
+            let epoch = post.epoch();
             self.history.note(What::Started { process, at: at.clone(), epoch, offset });
         }
         if works && !post.works {
             let (consumer, at) = (Arc::clone(&post.consumer), at.clone());
-            self.history.note(What::Began { process, consumer, at, epoch: post.context.epoch() });
+            self.history.note(What::Began { process, consumer, at, epoch: post.epoch() });
         } else if !works && post.works {
             self.ended(process, at, post, if frozen { Why::Frozen } else { Why::Lapsed });
         }

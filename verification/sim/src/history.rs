@@ -5,10 +5,10 @@ use std::hash::Hasher as _;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
-use kafka_assigner_proto::v1::{AssignmentCommand, RouteCommand};
+use kafka_assigner_proto::v1::{AssignmentCommand, RouteCommand, Seen};
 use kafka_assigner_router::{RequestError, Unsent};
 use kafka_assigner_types::id::{Epoch, Member, Offset, TopicPartition};
-use kafka_assigner_types::kv::{Change, Revision};
+use kafka_assigner_types::kv::{Change, Revision, Snapshot};
 use rustc_hash::FxHasher;
 use tokio::time::Instant;
 
@@ -93,14 +93,16 @@ pub(crate) enum Scope {
 pub(crate) enum What {
     /// One revision of the store.
     Changed { revision: Revision, changes: Vec<Change> },
+    /// The store was put back: that is all it has.
+    WentBack(Snapshot),
     /// The instance's transaction made that revision.
     Wrote { instance: Arc<str>, revision: Revision },
     /// A leader on the instance decided something that breaks an invariant.
     Linted { instance: Arc<str>, violation: String },
     /// A member said something, before it went over the network.
     Said { process: u32, by: Member, word: Word, handoff: String, of: TopicPartition },
-    /// An instance accepted a stream of a member who has seen that revision.
-    Attached { stream: u64, member: Member, seen: Revision },
+    /// An instance accepted a stream of a member who has seen that revision, in that history of the store.
+    Attached { stream: u64, member: Member, seen: Seen },
     /// An instance sent a command over a stream.
     Told { stream: u64, command: Box<AssignmentCommand> },
     /// An instance sent a router a command over a stream.
@@ -241,11 +243,14 @@ impl fmt::Display for What {
                 write!(f, "store  {revision}")?;
                 changes.iter().try_for_each(|change| write_change(f, change))
             }
+            Self::WentBack(to) => {
+                write!(f, "store  BACK to {}, {} records", to.revision, to.records.len())
+            }
             Self::Wrote { instance, revision } => write!(f, "wrote  {revision} by {instance}"),
             Self::Linted { instance, violation } => write!(f, "LINT   {instance}: {violation}"),
             Self::Said { by, word, handoff, of, .. } => write!(f, "said   {by} {word:?} {handoff} of {of}"),
             Self::Attached { stream, member, seen } => {
-                write!(f, "stream {stream} of {member}, which has seen {seen}")
+                write!(f, "stream {stream} of {member}, which has seen {}", seen.revision)
             }
             Self::Told { stream, command } => {
                 write!(f, "told   {stream} at {}: {:?}", command.revision, command.command)

@@ -2,6 +2,10 @@
 //!
 //! None of them is in production code: each bends what a part of the simulation passes on to it.
 
+mod history;
+
+pub(crate) use history::IDENTITY;
+
 use bytes::Bytes;
 use kafka_assigner_core::key::{Key, Layout};
 use kafka_assigner_core::record::{
@@ -61,11 +65,17 @@ pub enum Hole {
     RestUnawaited,
     /// A handler works on records of which the client does not know (I15).
     RecordsUncounted,
+    /// A store that was put back keeps epochs as they are, so that those of the lost history are granted again (I2).
+    EpochsTakenAgain,
+    /// The store refuses another cluster id, so that nobody begins anew after it was put back (I4).
+    SameHistory,
+    /// Instances renew no session whose client leaves that to them (I4).
+    RenewalsForgotten,
 }
 
 impl Hole {
     /// All of them.
-    pub const ALL: [Self; 22] = [
+    pub const ALL: [Self; 25] = [
         Self::AcksWithoutId,
         Self::UnfencedLeader,
         Self::ReleaseBeforeTaken,
@@ -88,6 +98,9 @@ impl Hole {
         Self::HandoffsKept,
         Self::RestUnawaited,
         Self::RecordsUncounted,
+        Self::EpochsTakenAgain,
+        Self::SameHistory,
+        Self::RenewalsForgotten,
     ];
 
     /// The name of the invariant that it breaks.
@@ -95,9 +108,11 @@ impl Hole {
     pub const fn invariant(self) -> &'static str {
         match self {
             Self::ClaimsIgnored => "I1",
-            Self::EpochStays => "I2",
+            Self::EpochStays | Self::EpochsTakenAgain => "I2",
             Self::StartMoved => "I3",
-            Self::ReleaseBeforeTaken | Self::DeafUnnoticed => "I4",
+            Self::ReleaseBeforeTaken | Self::DeafUnnoticed | Self::RenewalsForgotten | Self::SameHistory => {
+                "I4"
+            }
             Self::RouterAcksUndrained
             | Self::RouterNeverStops
             | Self::EpochIgnored
@@ -127,6 +142,8 @@ impl Hole {
             | Self::BrokenIsRefused
             | Self::RestUnawaited
             | Self::RecordsUncounted => shape.routers > 0,
+            Self::EpochsTakenAgain | Self::SameHistory => !shape.situations.restores.is_empty(),
+            Self::RenewalsForgotten => shape.situations.minimal > 0,
             _ => true,
         }
     }
@@ -148,6 +165,8 @@ impl Hole {
             Self::StartMoved => regrant(layout, &mut txn, one_before),
             Self::RoutersUnawaited => rewrite(layout, &mut txn, draining),
             Self::RestUnawaited => rewrite(layout, &mut txn, rested),
+            Self::EpochsTakenAgain => history::keep_epochs(&mut txn),
+            Self::SameHistory if history::begins(&txn) => refuse(&mut txn),
             _ => {}
         }
         txn

@@ -33,6 +33,7 @@ mod network;
 mod shape;
 mod shift;
 mod simulate;
+mod situation;
 mod store;
 mod wire;
 mod worker;

@@ -10,6 +10,7 @@ use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
 use crate::fault::Fault;
+use crate::situation::{MOST_STARTING, Situations};
 
 /// How many worlds have a large set; each takes as long as some ten others.
 const LARGE_SETS: f64 = 0.02;
@@ -59,6 +60,8 @@ pub(crate) struct Shape {
     pub(crate) has_topic_ids: bool,
     /// How much faster, or slower, than the store the clock of a process runs at most, in millionths.
     pub(crate) drift_ppm: i32,
+    /// What it meets apart from its faults.
+    pub(crate) situations: Situations,
 }
 
 impl Shape {
@@ -77,6 +80,7 @@ impl Shape {
             topics: vec![("orders", dice.random_range(6..=14)), ("returns", dice.random_range(3..=8))],
             copartitioned: dice.random_bool(0.25),
             mode_switches,
+            situations: Situations::draw(seed, Some(config.mode).filter(|_| !mode_switches)),
             config,
             leader_ttl: Duration::from_secs(dice.random_range(3..=5)),
             latency: Duration::from_millis(dice.random_range(1..=20)),
@@ -84,7 +88,8 @@ impl Shape {
             pause: Duration::from_millis(dice.random_range(4_000..=12_000)),
             has_topic_ids: dice.random_bool(0.8),
             drift_ppm: if dice.random_bool(0.3) { MOST_DRIFT_PPM } else { 0 },
-        };
+        }
+        .with_short_waits();
         if dice.random_bool(LARGE_SETS) { shape.with_a_large_set(&mut dice) } else { shape }
     }
 
@@ -93,6 +98,25 @@ impl Shape {
         let size = dice.random_range(FEWEST_OF_A_LARGE_SET..=MANY_TOPICS.len());
         let topics = MANY_TOPICS[..size].iter().map(|name| (*name, dice.random_range(1..=2))).collect();
         Self { topics, copartitioned: true, ..self }
+    }
+
+    /// The same world, where strict grants wait no longer after the store went back than they have to.
+    fn with_short_waits(mut self) -> Self {
+        if !self.situations.restores.is_empty() {
+            self.config.max_session_timeout_ms = self.config.session_timeout_ms;
+        }
+        self
+    }
+
+    /// The longest time to live that a session may have.
+    pub(crate) const fn longest_session(&self) -> Duration {
+        Duration::from_millis(self.config.max_session_timeout_ms)
+    }
+
+    /// How long an operator takes to start the instances of a store that was put back, where one does.
+    pub(crate) fn starting(&self) -> Duration {
+        let is_announced = self.situations.restores.iter().any(|restore| restore.is_announced);
+        if is_announced { MOST_STARTING } else { Duration::ZERO }
     }
 
     /// True if its units are larger than what two transactions of etcd take.
@@ -156,11 +180,16 @@ fn stash(dice: &mut StdRng) -> StashLimits {
 /// everything is planned: there no request may fail.
 fn faults(dice: &mut StdRng, has_routers: bool) -> Vec<Fault> {
     let is_planned = has_routers && dice.random_bool(0.15);
-    let mut faults: BTreeSet<Fault> = Fault::ALL.into_iter().filter(|_| dice.random_bool(0.4)).collect();
+    let mut faults: BTreeSet<Fault> = drawn().filter(|_| dice.random_bool(0.4)).collect();
     faults.retain(|fault| has_routers || !fault.needs_routers());
     if is_planned {
         faults = Fault::PLANNED.into();
     }
     faults.extend([Fault::JoinBurst, Fault::ConsumerLeaves]);
     faults.into_iter().collect()
+}
+
+/// The kinds that are drawn; what is planned apart has no part in it.
+fn drawn() -> impl Iterator<Item = Fault> {
+    Fault::ALL.into_iter().filter(|fault| !fault.is_a_situation())
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use futures::StreamExt as _;
 use kafka_assigner_core::key::Layout;
+use kafka_assigner_core::record::{Consumer, Renewal, decode};
 use kafka_assigner_store::{Error, MemoryStore, Store, Watch, WatchBatch};
 use kafka_assigner_types::kv::{Lease, LeaseId, Limits, Op, Record, Revision, Snapshot, Txn, TxnOutcome};
 
@@ -29,6 +30,14 @@ impl Recorder {
             let instance = Arc::clone(&self.instance);
             self.history.note(What::Wrote { instance, revision: outcome.revision });
         }
+    }
+
+    /// True if the session of that lease is of a client that leaves its renewal to the instances.
+    async fn is_renewed_by_instances(&self, lease: LeaseId) -> bool {
+        let Ok(consumers) = self.inner.range(&self.layout.consumers()).await else { return false };
+        let registered = consumers.records.iter().find(|record| record.lease == lease);
+        let consumer = registered.and_then(|record| decode::<Consumer>(&record.value).ok());
+        consumer.is_some_and(|consumer| consumer.renewal == Renewal::Server)
     }
 
     fn shown(&self, record: &Record) -> bool {
@@ -86,7 +95,12 @@ impl Store for Recorder {
     }
 
     async fn keep_alive(&self, lease: LeaseId) -> Result<Duration, Error> {
-        self.inner.keep_alive(lease).await
+        match self.hole {
+            Some(Hole::RenewalsForgotten) if self.is_renewed_by_instances(lease).await => {
+                Ok(self.inner.time_to_live(lease).await?.unwrap_or_default())
+            }
+            _ => self.inner.keep_alive(lease).await,
+        }
     }
 
     async fn revoke(&self, lease: LeaseId) -> Result<(), Error> {

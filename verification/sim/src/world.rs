@@ -4,8 +4,10 @@
 mod clients;
 mod consumers;
 mod instances;
+mod minimal;
 mod observer;
 mod operator;
+mod restored;
 mod routers;
 mod topics;
 
@@ -29,6 +31,7 @@ use crate::shape::Shape;
 use clients::Clients;
 pub(crate) use consumers::{DRAIN_TIMEOUT, Process};
 pub(crate) use instances::{LinkCounts, Slot};
+pub(crate) use minimal::MinimalProcess;
 pub(crate) use observer::{Caught, Observer, Trap};
 pub(crate) use operator::Spoiled;
 pub(crate) use routers::RouterProcess;
@@ -52,6 +55,7 @@ pub(crate) struct World {
     pub(crate) slots: Vec<Slot>,
     pub(crate) processes: BTreeMap<u32, Process>,
     pub(crate) routers: BTreeMap<u32, RouterProcess>,
+    pub(crate) minimal: BTreeMap<u32, MinimalProcess>,
     pub(crate) clients: Clients,
     /// True while the group is to be deleted: nobody comes.
     pub(crate) is_closed: bool,
@@ -83,6 +87,7 @@ impl World {
             slots: (0..shape.instances).map(Slot::new).collect(),
             processes: BTreeMap::new(),
             routers: BTreeMap::new(),
+            minimal: BTreeMap::new(),
             clients: Clients::new(dice.random(), history.clone()),
             is_closed: false,
             outage: None,

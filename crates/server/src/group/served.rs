@@ -11,6 +11,7 @@ use kafka_assigner_types::id::Member;
 use kafka_assigner_types::kv::Revision;
 use kafka_assigner_types::name::GroupName;
 
+use super::fallen_store::FallenStore;
 use super::hub::{Hub, StreamConnection};
 use super::materialized::GroupView;
 use super::phases::Phases;
@@ -31,6 +32,7 @@ pub struct ServedGroup {
     phases: Arc<Phases>,
     touch: Arc<StoreTouch>,
     unattached: Arc<MemberKinds<UnattachedSessions>>,
+    fallen_store: Arc<FallenStore>,
 }
 
 /// One of each: for consumers, and for routers.
@@ -52,9 +54,19 @@ impl ServedGroup {
         let state = GroupState::new(layout.clone()).in_cluster(Arc::clone(identity.record()));
         let state = GroupView::new(state, Arc::clone(&hub), Arc::clone(&routers));
         let (view, keeper) = View::new(store, options, state);
-        let (layout, phases, touch, unattached) =
-            (Arc::new(layout), Arc::default(), Arc::default(), Arc::default());
-        (Self { layout, identity, view, hub, routers, sessions, phases, touch, unattached }, keeper)
+        let served = Self {
+            layout: Arc::new(layout),
+            identity,
+            view,
+            hub,
+            routers,
+            sessions,
+            phases: Arc::default(),
+            touch: Arc::default(),
+            unattached: Arc::default(),
+            fallen_store: Arc::default(),
+        };
+        (served, keeper)
     }
 
     /// Its name.
@@ -131,6 +143,11 @@ impl ServedGroup {
     /// The ages of phases, as far as this instance leads.
     pub(crate) fn phases(&self) -> &Phases {
         &self.phases
+    }
+
+    /// The sign that its store was put back.
+    pub(crate) fn fallen_store(&self) -> &FallenStore {
+        &self.fallen_store
     }
 
     /// The touch of the view with the store.

@@ -145,10 +145,12 @@ impl ServedHistory {
         views.chain(others).max().unwrap_or_default()
     }
 
-    /// True if a view was shown an earlier state than it has, though the store's revision is not lower: it was put back.
+    /// True if a view was shown an earlier state than it has, though the store's revision is not lower, or the revision was
+    /// lower once: it was put back.
     pub(super) fn went_back(&self) -> bool {
         let groups = self.groups();
-        let views = groups.values().map(|served| served.group.view().health().went_back);
+        let fell = |group: &ServedGroup| group.view().health().went_back || group.fallen_store().is_noted();
+        let views = groups.values().map(|served| fell(&served.group));
         views.chain([self.directory.health().went_back, self.peers.went_back()]).any(|went_back| went_back)
     }
 
@@ -175,6 +177,14 @@ impl Instance {
         let mut ahead = history.ahead();
         if ahead.len() < MOST_AHEAD {
             ahead.insert((group.clone(), member.clone()));
+        }
+    }
+
+    /// Notes that a read was answered at a lower revision than `group` had come to before it: the next look finds out why.
+    pub(crate) fn note_fallen_store(&self, group: &ServedGroup, reached: Revision, read: Revision) {
+        if group.fallen_store().note() {
+            tracing::warn!(group = %group.name(), %reached, %read, "the store's revision has fallen");
+            self.0.fallen_store.notify_one();
         }
     }
 

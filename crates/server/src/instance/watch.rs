@@ -5,7 +5,7 @@ use std::time::Duration;
 use kafka_assigner_core::history::{StoreHistory, judge};
 use kafka_assigner_store::Error;
 use kafka_assigner_types::kv::Revision;
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 
 use super::Instance;
 use crate::identity::{StoreIdentity, read, replace};
@@ -24,7 +24,7 @@ struct Look {
 /// Looks until the instance is stopped.
 pub(super) async fn run(instance: Instance) {
     let stop = instance.0.stop.clone();
-    while stop.run_until_cancelled(sleep(EVERY)).await.is_some() {
+    while stop.run_until_cancelled(instance.next_look()).await.is_some() {
         match stop.run_until_cancelled(instance.look_at_history()).await {
             Some(Err(error)) => tracing::debug!(%error, "the store's identity can't be read"),
             Some(Ok(())) => {}
@@ -40,6 +40,29 @@ impl Instance {
     /// Where the store can't be read.
     pub(crate) async fn judge_history(&self) -> Result<(StoreHistory, Revision), Error> {
         self.look().await.map(|look| (look.history, look.at))
+    }
+
+    /// Waits until the identity is to be read again.
+    async fn next_look(&self) {
+        tokio::select! {
+            biased;
+            // Somebody has read less than there was: every moment in which that goes on may lead members astray.
+            () = self.0.fallen_store.notified() => {}
+            () = sleep(EVERY) => {}
+        }
+    }
+
+    /// A look that began before somebody found the store put back begins anew, and none is waited for until the next one is
+    /// due: it may hang with the store as it was.
+    async fn fresh_look(&self) -> Result<Look, Error> {
+        loop {
+            tokio::select! {
+                biased;
+                // It comes once for each group and history.
+                () = self.0.fallen_store.notified() => {}
+                look = timeout(EVERY, self.look()) => return look.unwrap_or_else(|_| Err(unanswered())),
+            }
+        }
     }
 
     async fn look(&self) -> Result<Look, Error> {
@@ -58,7 +81,7 @@ impl Instance {
     }
 
     async fn look_at_history(&self) -> Result<(), Error> {
-        let Look { history, identity, .. } = self.look().await?;
+        let Look { history, identity, .. } = self.fresh_look().await?;
         self.0.store_contact.note();
         match (history, identity) {
             (StoreHistory::Another, Some(identity)) => self.load_anew(identity).await,
@@ -97,4 +120,8 @@ impl Instance {
         self.serve_anew(identity).await;
         self.0.metrics.history_begun();
     }
+}
+
+const fn unanswered() -> Error {
+    Error::Unknown { operation: "get", source: None }
 }

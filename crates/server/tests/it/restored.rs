@@ -105,6 +105,24 @@ async fn a_restore_that_a_raised_revision_hides_is_noticed_by_the_keys_that_went
     cluster.stop().await;
 }
 
+// Those who are told that their session is over write at once: more than was lost, where that was little.
+#[tokio::test(start_paused = true)]
+async fn a_restore_after_which_more_is_written_than_was_lost_is_noticed_by_who_reads_before() {
+    let (cluster, _, mut b) = put_back(Mode::Overlap).await;
+    let lost = b.roles.cluster_id.clone();
+    // Nobody looks meanwhile: the clock stands still.
+    assert_eq!(b.heartbeat().await.outcome(), HeartbeatOutcome::StoreUnavailable);
+    for _ in 0..4 {
+        work_on(&cluster).await;
+    }
+    let since = Instant::now();
+    assert_eq!(b.ended().await, None, "its stream ends without a word");
+    assert!(since.elapsed() < Duration::from_secs(5), "noticed after {:?}", since.elapsed());
+    let anew = begin_anew(&cluster.nodes[1], &b).await;
+    assert_ne!(anew.roles.cluster_id, lost);
+    cluster.stop().await;
+}
+
 #[tokio::test(start_paused = true)]
 async fn strict_grants_wait_for_the_longest_session_after_the_store_was_put_back() {
     let (cluster, a, mut b) = put_back(Mode::Exclusive).await;

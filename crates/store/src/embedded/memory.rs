@@ -51,6 +51,15 @@ impl MemoryStore {
 #[derive(Debug, Clone)]
 pub struct StoreBackup(Seed);
 
+impl StoreBackup {
+    /// The same backup with a revision of at least `revision`, as etcd's tool raises it where it is told to: what changed
+    /// before can't be watched.
+    #[must_use]
+    pub fn raised_to(&self, revision: Revision) -> Self {
+        Self(Seed { revision: self.0.revision.max(revision), ..self.0.clone() })
+    }
+}
+
 impl MemoryStore {
     /// A copy of everything that is stored now, as a backup of etcd holds it: without the history.
     #[must_use]

@@ -1,6 +1,9 @@
-//! I2: a partition's epoch rises with every change of its owner, and never falls; no epoch works in two processes.
+//! I2: a partition's epoch rises with every change of its owner, and never falls; no epoch works in two processes,
+//! also where the store went back and a grant is lost.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
 
 use kafka_assigner_core::record::Owner;
 use kafka_assigner_core::state::GroupState;
@@ -22,7 +25,21 @@ struct Grant {
 #[derive(Debug, Default)]
 pub(super) struct Epochs {
     last: BTreeMap<TopicPartition, Grant>,
+    /// The highest epochs of the histories that the store has lost: sinks and Kafka have seen them.
+    lost: BTreeMap<TopicPartition, Epoch>,
     holders: BTreeMap<(TopicPartition, Epoch), u32>,
+    /// Grants that promise one owner at a time, with what sinks have seen of them: the highest epoch that has worked.
+    strict: BTreeSet<(TopicPartition, Epoch)>,
+    seen: BTreeMap<TopicPartition, Epoch>,
+}
+
+impl Epochs {
+    /// What is wrong with a grant that is none of the backup, and not above all that were lost.
+    fn falls(&self, at: &TopicPartition, next: &Grant) -> Option<String> {
+        let is_old = self.last.get(at).is_some_and(|last| last.held == next.held);
+        let lost = self.lost.get(at).filter(|lost| !is_old && next.held <= **lost)?;
+        Some(format!("{at} is granted as {next:?} though epoch {lost} was granted in a history that is lost"))
+    }
 }
 
 impl Invariant for Epochs {
@@ -33,8 +50,24 @@ impl Invariant for Epochs {
                 let what = format!("{at} went from {last:?} to {next:?}");
                 findings.report("I2", step.at, what);
             }
+            if let Some(what) = self.falls(at, &next) {
+                findings.report("I2", step.at, what);
+            }
+            if step.after.assignment(at).is_some_and(|assignment| assignment.mode.is_strict()) {
+                self.strict.insert((at.clone(), next.held));
+            }
             self.last.insert(at.clone(), next);
         }
+    }
+
+    /// Every record is as it was; what was granted since is lost and stays known to whoever saw it.
+    fn went_back(&mut self, _at: Duration, state: &Arc<GroupState>, _findings: &mut Findings) {
+        for (at, last) in &self.last {
+            let lost = self.lost.entry(at.clone()).or_default();
+            *lost = (*lost).max(last.epoch);
+        }
+        let all = state.assignments().keys();
+        self.last = all.filter_map(|at| Some((at.clone(), grant(state, at)?))).collect();
     }
 
     fn entry(&mut self, entry: &Entry, findings: &mut Findings) {
@@ -43,6 +76,14 @@ impl Invariant for Epochs {
         if holder != *process {
             let what = format!("{consumer} works on {at} under epoch {epoch}, as process {holder} did");
             findings.report("I2", entry.at, what);
+        }
+        if self.strict.contains(&(at.clone(), *epoch)) {
+            let seen = self.seen.entry(at.clone()).or_default();
+            if *seen > *epoch {
+                let what = format!("{consumer} works on {at} under epoch {epoch}, and {seen} has worked");
+                findings.report("I2", entry.at, what);
+            }
+            *seen = (*seen).max(*epoch);
         }
     }
 }

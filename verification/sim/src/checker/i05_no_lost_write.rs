@@ -6,6 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::time::Duration;
 
 use kafka_assigner_core::record::Phase;
 use kafka_assigner_core::state::GroupState;
@@ -20,6 +21,8 @@ use crate::history::{Answer, Entry, What};
 #[derive(Debug, Default)]
 pub(super) struct NoLostWrite {
     state: Option<Arc<GroupState>>,
+    /// What has not been granted since the store went back: a record names its owner of long ago.
+    outdated: BTreeSet<TopicPartition>,
     /// Grants that promise one owner at a time.
     strict: BTreeMap<(TopicPartition, Epoch), bool>,
     revoked: Revoked,
@@ -85,7 +88,7 @@ impl NoLostWrite {
 
     /// Whoever acts is named by the assignment, and has not been drained.
     fn disowned(&self, entry: &Entry, at: &TopicPartition, line: &Line) -> Option<String> {
-        let state = self.state.as_ref()?;
+        let state = self.state.as_ref().filter(|_| !self.outdated.contains(at))?;
         let assignment = state.assignment(at).filter(|a| a.mode.is_strict() && a.switching.is_none())?;
         let owner = assignment.owner.as_ref()?;
         let is_drained = state.handoff_of(at).is_some_and(|handoff| handoff.phase == Phase::CatchingUp);
@@ -102,12 +105,18 @@ impl Invariant for NoLostWrite {
     fn step(&mut self, step: &Step<'_>, _findings: &mut Findings) {
         self.revoked.step(step);
         for at in step.assignments() {
+            self.outdated.remove(at);
             if let Some(assignment) = step.after.assignment(at) {
                 let is_strict = assignment.mode.is_strict() && assignment.switching.is_none();
                 self.strict.insert((at.clone(), assignment.held_epoch()), is_strict);
             }
         }
         self.state = Some(Arc::clone(step.after));
+    }
+
+    fn went_back(&mut self, _at: Duration, state: &Arc<GroupState>, _findings: &mut Findings) {
+        self.outdated = state.assignments().keys().cloned().collect();
+        self.state = Some(Arc::clone(state));
     }
 
     fn entry(&mut self, entry: &Entry, findings: &mut Findings) {

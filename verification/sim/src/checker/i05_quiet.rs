@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::time::Duration;
 
 use kafka_assigner_core::state::GroupState;
 use kafka_assigner_types::id::TopicPartition;
@@ -51,6 +52,12 @@ impl Quiet {
 impl Invariant for Quiet {
     fn step(&mut self, step: &Step<'_>, _findings: &mut Findings) {
         self.state = Some(Arc::clone(step.after));
+    }
+
+    /// A handoff of the backup may be over for long, and its routers send on.
+    fn went_back(&mut self, _at: Duration, state: &Arc<GroupState>, _findings: &mut Findings) {
+        self.frozen.clear();
+        self.state = Some(Arc::clone(state));
     }
 
     fn entry(&mut self, entry: &Entry, findings: &mut Findings) {

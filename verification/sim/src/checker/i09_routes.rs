@@ -9,11 +9,12 @@ use kafka_assigner_core::census::partitions;
 use kafka_assigner_core::route::{Route, is_undecided, route};
 use kafka_assigner_core::state::GroupState;
 use kafka_assigner_proto::v1;
-use kafka_assigner_proto::v1::RouteCommand;
 use kafka_assigner_proto::v1::route_command::Command;
+use kafka_assigner_proto::v1::{RouteCommand, Seen};
 use kafka_assigner_types::id::TopicPartition;
 use kafka_assigner_types::kv::Revision;
 
+use super::served::Histories;
 use super::{Findings, Invariant, Step};
 use crate::history::{Entry, What};
 use crate::wire::at;
@@ -24,7 +25,7 @@ type Table = BTreeMap<TopicPartition, String>;
 /// A stream as its commands have it.
 #[derive(Debug, Clone, Default)]
 struct Told {
-    seen: Revision,
+    seen: Seen,
     revision: Revision,
     opened: bool,
     table: Table,
@@ -40,7 +41,9 @@ struct Claim {
 
 #[derive(Debug, Default)]
 pub(super) struct TrueRoutes {
-    claims: BTreeMap<Revision, Vec<Claim>>,
+    claims: BTreeMap<(u32, Revision), Vec<Claim>>,
+    /// The history of the store now.
+    history: u32,
     /// Streams that are open to the end have to be up to date there.
     open: BTreeMap<u64, Told>,
     early: Findings,
@@ -50,14 +53,15 @@ impl TrueRoutes {
     /// A revision's commands are complete once the next one's begin; the states are met later.
     pub(super) fn new(entries: &[Entry]) -> Self {
         let mut truth = Self::default();
-        let mut seen = BTreeMap::new();
+        let (mut seen, mut histories) = (BTreeMap::new(), Histories::default());
         for entry in entries {
+            histories.entry(entry);
             match &entry.what {
-                What::Attached { stream, seen: revision, .. } => drop(seen.insert(*stream, *revision)),
+                What::Attached { stream, seen: known, .. } => drop(seen.insert(*stream, known)),
                 What::Routed { stream, command } => {
-                    let seen = seen.get(stream).copied().unwrap_or_default();
+                    let seen = seen.get(stream).copied().cloned().unwrap_or_default();
                     truth.open.entry(*stream).or_insert_with(|| Told { seen, ..Told::default() });
-                    truth.told(entry.at, *stream, command);
+                    truth.told(entry.at, histories.of(&command.cluster_id), *stream, command);
                 }
                 What::Detached { stream } => drop(truth.open.remove(stream)),
                 _ => {}
@@ -66,15 +70,19 @@ impl TrueRoutes {
         truth
     }
 
-    fn told(&mut self, at: Duration, stream: u64, command: &RouteCommand) {
+    /// `history` is the present one, or the stream is of one that is lost.
+    fn told(&mut self, at: Duration, history: Option<u32>, stream: u64, command: &RouteCommand) {
+        let Some(history) = history else { return drop(self.open.remove(&stream)) };
         let Some(told) = self.open.get_mut(&stream) else { return };
+        if told.seen.cluster_id == command.cluster_id {
+            told.revision = told.revision.max(Revision(told.seen.revision));
+        }
         let (revision, command) = (Revision(command.revision), command.command.as_ref());
         if matches!(command, Some(Command::Fenced(_) | Command::GoAway(_) | Command::OutOfTouch(_))) {
             return;
         }
-        if revision < told.revision.max(told.seen) {
-            let what =
-                format!("stream {stream} went back from {} to {revision}", told.revision.max(told.seen));
+        if revision < told.revision {
+            let what = format!("stream {stream} went back from {} to {revision}", told.revision);
             self.early.report("I9", at, what);
         }
         if !told.opened && !matches!(command, Some(Command::Table(_))) {
@@ -82,7 +90,7 @@ impl TrueRoutes {
         }
         if told.opened && revision > told.revision {
             let claim = Claim { at, stream, table: told.table.clone() };
-            self.claims.entry(told.revision).or_default().push(claim);
+            self.claims.entry((history, told.revision)).or_default().push(claim);
         }
         told.opened = true;
         told.revision = revision;
@@ -90,7 +98,7 @@ impl TrueRoutes {
         command.into_iter().for_each(|command| take_in(&mut told.table, command));
     }
 
-    fn judge(&mut self, below: Revision, state: &GroupState, findings: &mut Findings) {
+    fn judge(&mut self, below: (u32, Revision), state: &GroupState, findings: &mut Findings) {
         let later = self.claims.split_off(&below);
         for claim in std::mem::replace(&mut self.claims, later).into_values().flatten() {
             if let Some(what) = difference(state, &claim.table) {
@@ -102,13 +110,19 @@ impl TrueRoutes {
 
 impl Invariant for TrueRoutes {
     fn step(&mut self, step: &Step<'_>, findings: &mut Findings) {
-        if self.claims.first_key_value().is_some_and(|(first, _)| *first < step.revision) {
-            self.judge(step.revision, step.before, findings);
+        let below = (self.history, step.revision);
+        if self.claims.first_key_value().is_some_and(|(first, _)| *first < below) {
+            self.judge(below, step.before, findings);
         }
     }
 
+    fn went_back(&mut self, _at: Duration, _state: &Arc<GroupState>, _findings: &mut Findings) {
+        self.history += 1;
+        self.claims = self.claims.split_off(&(self.history, Revision::default()));
+    }
+
     fn finish(&mut self, end: Duration, state: &Arc<GroupState>, findings: &mut Findings) {
-        self.judge(Revision(u64::MAX), state, findings);
+        self.judge((u32::MAX, Revision::default()), state, findings);
         for (stream, told) in std::mem::take(&mut self.open) {
             if let Some(what) = difference(state, &told.table) {
                 findings.report("I9", end, format!("stream {stream}, at the end: {what}"));

@@ -9,11 +9,13 @@ use kafka_assigner_core::state::GroupState;
 use kafka_assigner_core::view::{Role, consumer_view};
 use kafka_assigner_proto::v1::assignment_command::Command;
 use kafka_assigner_proto::v1::{
-    AssignedPartition, AssignmentCommand, CatchUpPartition, DrainPartition, ReleasePartition, WarmPartition,
+    AssignedPartition, AssignmentCommand, CatchUpPartition, DrainPartition, ReleasePartition, Seen,
+    WarmPartition,
 };
 use kafka_assigner_types::id::{HandoffId, Member, TopicPartition};
 use kafka_assigner_types::kv::Revision;
 
+use super::served::Histories;
 use super::{Findings, Invariant, Step};
 use crate::history::{Entry, What};
 use crate::wire::at;
@@ -25,6 +27,7 @@ type Roles = BTreeMap<TopicPartition, String>;
 #[derive(Debug)]
 struct Told {
     member: Member,
+    seen: Seen,
     revision: Revision,
     opened: bool,
     roles: Roles,
@@ -41,7 +44,9 @@ struct Claim {
 
 #[derive(Debug)]
 pub(super) struct Truth {
-    claims: BTreeMap<Revision, Vec<Claim>>,
+    claims: BTreeMap<(u32, Revision), Vec<Claim>>,
+    /// The history of the store now.
+    history: u32,
     /// Streams that are open to the end have to be up to date there.
     open: BTreeMap<u64, Told>,
     early: Findings,
@@ -50,11 +55,17 @@ pub(super) struct Truth {
 impl Truth {
     /// A revision's commands are complete once the next one's begin; the states are met later.
     pub(super) fn new(entries: &[Entry]) -> Self {
-        let mut truth = Self { claims: BTreeMap::new(), open: BTreeMap::new(), early: Findings::default() };
+        let mut truth =
+            Self { claims: BTreeMap::new(), history: 0, open: BTreeMap::new(), early: Findings::default() };
+        let mut histories = Histories::default();
         for entry in entries {
+            histories.entry(entry);
             match &entry.what {
-                What::Attached { stream, member, seen } => truth.attached(*stream, member, *seen),
-                What::Told { stream, command } => truth.told(entry.at, *stream, command),
+                What::Attached { stream, member, seen } => truth.attached(*stream, member, seen),
+                What::Told { stream, command } => {
+                    let history = histories.of(&command.cluster_id);
+                    truth.told(entry.at, history, *stream, command);
+                }
                 // A router's stream is none of these.
                 What::Detached { stream } | What::Routed { stream, .. } => drop(truth.open.remove(stream)),
                 _ => {}
@@ -63,13 +74,19 @@ impl Truth {
         truth
     }
 
-    fn attached(&mut self, stream: u64, member: &Member, seen: Revision) {
-        let (member, roles) = (member.clone(), Roles::new());
-        self.open.insert(stream, Told { member, revision: seen, opened: false, roles });
+    fn attached(&mut self, stream: u64, member: &Member, seen: &Seen) {
+        let (member, seen, roles) = (member.clone(), seen.clone(), Roles::new());
+        let revision = Revision::default();
+        self.open.insert(stream, Told { member, seen, revision, opened: false, roles });
     }
 
-    fn told(&mut self, at: Duration, stream: u64, command: &AssignmentCommand) {
+    /// `history` is the present one, or the stream is of one that is lost.
+    fn told(&mut self, at: Duration, history: Option<u32>, stream: u64, command: &AssignmentCommand) {
+        let Some(history) = history else { return drop(self.open.remove(&stream)) };
         let Some(told) = self.open.get_mut(&stream) else { return };
+        if told.seen.cluster_id == command.cluster_id {
+            told.revision = told.revision.max(Revision(told.seen.revision));
+        }
         let (revision, command) = (Revision(command.revision), command.command.as_ref());
         if matches!(command, Some(Command::Fenced(_) | Command::GoAway(_) | Command::OutOfTouch(_))) {
             return;
@@ -78,12 +95,17 @@ impl Truth {
             let what = format!("stream {stream} went back from {} to {revision}", told.revision);
             self.early.report("I9", at, what);
         }
-        if told.opened == matches!(command, Some(Command::Snapshot(_))) {
+        if told.opened == command.is_some_and(opens) {
             self.early.report("I9", at, format!("stream {stream} has its snapshot in the wrong place"));
         }
         if told.opened && revision > told.revision {
             let (member, roles) = (told.member.clone(), told.roles.clone());
-            self.claims.entry(told.revision).or_default().push(Claim { at, stream, member, roles });
+            self.claims.entry((history, told.revision)).or_default().push(Claim {
+                at,
+                stream,
+                member,
+                roles,
+            });
         }
         told.opened = true;
         told.revision = told.revision.max(revision);
@@ -91,7 +113,7 @@ impl Truth {
         command.into_iter().for_each(|command| take_in(&mut told.roles, command));
     }
 
-    fn judge(&mut self, below: Revision, state: &GroupState, findings: &mut Findings) {
+    fn judge(&mut self, below: (u32, Revision), state: &GroupState, findings: &mut Findings) {
         let later = self.claims.split_off(&below);
         for claim in std::mem::replace(&mut self.claims, later).into_values().flatten() {
             if let Some(what) = difference(state, &claim.member, &claim.roles) {
@@ -103,11 +125,16 @@ impl Truth {
 
 impl Invariant for Truth {
     fn step(&mut self, step: &Step<'_>, findings: &mut Findings) {
-        self.judge(step.revision, step.before, findings);
+        self.judge((self.history, step.revision), step.before, findings);
+    }
+
+    fn went_back(&mut self, _at: Duration, _state: &Arc<GroupState>, _findings: &mut Findings) {
+        self.history += 1;
+        self.claims = self.claims.split_off(&(self.history, Revision::default()));
     }
 
     fn finish(&mut self, end: Duration, state: &Arc<GroupState>, findings: &mut Findings) {
-        self.judge(Revision(u64::MAX), state, findings);
+        self.judge((u32::MAX, Revision::default()), state, findings);
         for (stream, told) in std::mem::take(&mut self.open) {
             if let Some(what) = difference(state, &told.member, &told.roles) {
                 findings.report("I9", end, format!("stream {stream}, at the end: {what}"));
@@ -165,6 +192,15 @@ fn catching_up(handoff: &str) -> String {
     format!("catching up for {handoff}")
 }
 
+/// True if it says all that there is: a client that can't read snapshots is told all that it owns first.
+const fn opens(command: &Command) -> bool {
+    match command {
+        Command::Snapshot(_) => true,
+        Command::Assignment(assignment) => assignment.full,
+        _ => false,
+    }
+}
+
 fn take_in(roles: &mut Roles, command: &Command) {
     match command {
         Command::Snapshot(all) => {
@@ -176,6 +212,9 @@ fn take_in(roles: &mut Roles, command: &Command) {
             catch_up(roles, &all.catching_up);
         }
         Command::Assignment(assignment) => {
+            if assignment.full {
+                roles.clear();
+            }
             for gone in &assignment.unassigned {
                 roles.remove(&at(&gone.topic, gone.partition));
             }

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
+use std::time::Duration;
 
 use kafka_assigner_core::action::Step as Action;
 use kafka_assigner_core::claim::{Leases, Remaining, doubtful};
@@ -173,5 +174,11 @@ impl Invariant for Minimal {
                 findings.report("I10", step.at, format!("{at} went to {member}, who is not there"));
             }
         }
+    }
+
+    /// Whoever leads from then on has seen nothing of before.
+    fn went_back(&mut self, at: Duration, state: &Arc<GroupState>, _findings: &mut Findings) {
+        self.witness = Leader::having_seen(state, Moment(at));
+        self.elected = Leader::having_seen(state, Moment(at));
     }
 }

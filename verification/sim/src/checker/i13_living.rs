@@ -1,7 +1,8 @@
 //! I13: a session is taken over only by a mark that has stood for as long as it must, and never one that has a stream, or
 //! had one within the time in which a living client has another.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 use std::time::Duration;
 
 use kafka_assigner_core::key::Key;
@@ -22,6 +23,8 @@ pub(super) struct Living {
     streams: BTreeMap<u64, Member>,
     ended: BTreeMap<Member, Duration>,
     marks: BTreeMap<MemberName, (Suspicion, Duration)>,
+    /// Sessions of a history that the store has lost: they are over, whatever a backup says of them.
+    void: BTreeSet<Member>,
 }
 
 impl Living {
@@ -53,7 +56,7 @@ impl Living {
         if stood < Duration::from_millis(least) {
             return Some(format!("the mark stood for {stood:?}"));
         }
-        if mark.sign != DeathSign::Detached {
+        if mark.sign != DeathSign::Detached || self.void.contains(member) {
             return None;
         }
         if self.streams.values().any(|attached| attached == member) {
@@ -75,6 +78,17 @@ impl Invariant for Living {
             if let Key::Consumer(name) = key {
                 self.look(step, name, findings);
             }
+        }
+    }
+
+    fn went_back(&mut self, at: Duration, state: &Arc<GroupState>, _findings: &mut Findings) {
+        self.void.extend(self.streams.values().cloned());
+        self.marks.clear();
+        for name in state.consumers().keys() {
+            let Some(consumer) = registration(state, name) else { continue };
+            self.void.insert(Member { name: name.clone(), incarnation: consumer.incarnation.clone() });
+            let mark = consumer.suspected.clone().map(|mark| (name.clone(), (mark, at)));
+            self.marks.extend(mark);
         }
     }
 

@@ -100,6 +100,9 @@ impl Driver {
         for process in self.world.processes.keys().copied().collect::<Vec<_>>() {
             drop(self.world.kill(process));
         }
+        while let Some(consumer) = self.world.kill_minimal() {
+            self.later(Duration::ZERO, Restore::SpawnMinimal(consumer));
+        }
         for router in self.world.routers.keys().copied().collect::<Vec<_>>() {
             drop(self.world.kill_router(router));
         }

@@ -29,7 +29,7 @@ const ATTEMPTS: usize = 5;
 impl Driver {
     /// Lets one of this world's faults happen.
     pub(super) async fn inject(&mut self) {
-        if self.world.is_closed {
+        if self.world.is_closed || self.world.history.now() < self.quiet_until {
             return;
         }
         while self.world.staying().len() < FEWEST_STAYING && self.world.processes.len() < MOST_PROCESSES {
@@ -154,7 +154,7 @@ impl Driver {
         Some(consumer.to_string())
     }
 
-    fn cut_consumer_off(&mut self) -> Option<String> {
+    pub(super) fn cut_consumer_off(&mut self) -> Option<String> {
         let process = self.victim(|_| true)?;
         let consumer = self.consumer(process);
         let span = self.world.shape.ttl().mul_f64(self.dice.random_range(0.3..=2.0));

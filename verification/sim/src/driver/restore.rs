@@ -7,6 +7,7 @@ use kafka_assigner_store::faulty::{FaultyStore, Rates};
 use kafka_assigner_types::id::Member;
 use tokio::time::Duration;
 
+use super::restored::Restoring;
 use super::{Act, Driver, SUSPECT_AFTER};
 use crate::network::Weather;
 use crate::world::Spoiled;
@@ -60,11 +61,20 @@ pub(super) enum Restore {
     DeleteGroup,
     /// A leaving consumer has handed over for as long as it would.
     Overdue(u32),
+    /// The store goes back to a backup.
+    Store(Restoring),
+    /// A process of a consumer comes up whose sessions the instances renew.
+    SpawnMinimal(Arc<str>),
+    /// The process of such a consumer dies.
+    KillMinimal,
 }
 
 impl Restore {
     const fn lets_somebody_come(&self) -> bool {
-        matches!(self, Self::Spawn(_) | Self::Join | Self::Routers(_) | Self::SpawnRouter(_))
+        matches!(
+            self,
+            Self::Spawn(_) | Self::Join | Self::Routers(_) | Self::SpawnRouter(_) | Self::SpawnMinimal(_)
+        )
     }
 }
 
@@ -103,6 +113,9 @@ impl Driver {
             Restore::MendWay(member, endpoint) => self.world.network.mend_way(&member, &endpoint),
             Restore::DeleteGroup => self.delete_group().await,
             Restore::Overdue(process) => self.overdue(process),
+            Restore::Store(step) => self.step_restore(step).await,
+            Restore::SpawnMinimal(consumer) => self.world.spawn_minimal(&consumer),
+            Restore::KillMinimal => self.kill_minimal(),
         }
     }
 
@@ -125,7 +138,7 @@ impl Driver {
         }
     }
 
-    fn end_outage(&mut self) {
+    pub(super) fn end_outage(&mut self) {
         self.world.outage = None;
         self.world.links().for_each(FaultyStore::end_outage);
     }
@@ -171,6 +184,8 @@ impl Driver {
             // It still has its time to hand over.
             Restore::Overdue(process) => self.later(super::FIRST_FAULT, Restore::Overdue(process)),
             Restore::DeleteGroup => self.open_group(),
+            Restore::Store(step) => self.heal_restore(step).await,
+            Restore::KillMinimal => {}
             other => self.restore(other).await,
         }
     }

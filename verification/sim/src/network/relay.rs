@@ -4,10 +4,9 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use futures::{Stream as Items, StreamExt as _};
-use kafka_assigner_proto::v1::{AssignmentCommand, RouteCommand, assignment_command, route_command};
+use kafka_assigner_proto::v1::{AssignmentCommand, RouteCommand, Seen, assignment_command, route_command};
 use kafka_assigner_server::Commands;
 use kafka_assigner_types::id::Member;
-use kafka_assigner_types::kv::Revision;
 use tokio::sync::mpsc;
 use tokio::time::{Duration, Instant, sleep, sleep_until};
 use tokio_stream::wrappers::ReceiverStream;
@@ -75,7 +74,7 @@ impl<C: Command> Relay<C> {
         network: &Arc<Network>,
         (endpoint, server): (&str, &Server),
         member: Member,
-        seen: Revision,
+        seen: Seen,
         from: Commands<C>,
     ) -> Received<C> {
         let (to, received) = mpsc::channel(BUFFER);

@@ -6,7 +6,6 @@ use async_trait::async_trait;
 use kafka_assigner_proto::v1;
 use kafka_assigner_proto::v1::routing_server::Routing;
 use kafka_assigner_router::{RouteStream, RoutingTransport};
-use kafka_assigner_types::kv::Revision;
 use tonic::{Request, Status};
 
 use super::Server;
@@ -20,7 +19,7 @@ use crate::wire::at;
 impl RoutingTransport for Wire {
     async fn attach(&self, endpoint: &str, mut request: v1::AttachRequest) -> Result<RouteStream, Status> {
         let who = member(&request.router_name, &request.incarnation);
-        let seen = Revision(request.seen.as_ref().map_or(0, |seen| seen.revision));
+        let seen = request.seen.clone().unwrap_or_default();
         if self.network.hole == Some(Hole::StaleSnapshot) {
             request.seen = None;
         }

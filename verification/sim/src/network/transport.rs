@@ -9,7 +9,6 @@ use kafka_assigner_proto::v1::kafka_assigner_server::KafkaAssigner;
 use kafka_assigner_proto::v1::{self, PartitionAck};
 use kafka_assigner_server::grpc::Consumers;
 use kafka_assigner_types::id::{Incarnation, Member, TopicPartition};
-use kafka_assigner_types::kv::Revision;
 use kafka_assigner_types::name::MemberName;
 use tokio::time::sleep;
 use tokio_util::task::AbortOnDropHandle;
@@ -175,7 +174,7 @@ impl Transport for Wire {
         mut request: v1::RegisterRequest,
     ) -> Result<CommandStream, Status> {
         let who = member(&request.consumer_name, &request.incarnation);
-        let seen = Revision(request.seen.as_ref().map_or(0, |seen| seen.revision));
+        let seen = request.seen.clone().unwrap_or_default();
         if self.network.hole == Some(Hole::StaleSnapshot) {
             request.seen = None;
         }

@@ -21,7 +21,7 @@ use crate::history::What;
 use crate::store::Recorder;
 
 /// When worlds begin, by their wall clocks.
-const EPOCH_MS: u64 = 1_700_000_000_000;
+pub(super) const EPOCH_MS: u64 = 1_700_000_000_000;
 
 /// How often an instance tries to start before whoever starts it comes back later.
 const START_ATTEMPTS: usize = 5;

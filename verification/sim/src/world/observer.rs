@@ -7,8 +7,9 @@ use kafka_assigner_core::key::{Key, Layout};
 use kafka_assigner_core::record::{Handoff, Phase};
 use kafka_assigner_core::state::GroupState;
 use kafka_assigner_store::{MemoryStore, Store as _, WatchBatch};
-use kafka_assigner_types::kv::{Change, Revision};
+use kafka_assigner_types::kv::{Change, Revision, Snapshot};
 use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
 
 use crate::fault::{Moment, Strike};
 use crate::history::{History, What};
@@ -41,6 +42,8 @@ pub(crate) struct Observer {
     history: History,
     state: Arc<RwLock<GroupState>>,
     trap: Arc<Mutex<Option<Trap>>>,
+    /// Cancelled once its store was put back.
+    over: CancellationToken,
 }
 
 impl Observer {
@@ -51,8 +54,22 @@ impl Observer {
             history: history.clone(),
             state: Arc::new(RwLock::new(GroupState::new(Layout::clone(layout)))),
             trap: Arc::default(),
+            over: CancellationToken::new(),
         };
-        tokio::spawn(observer.clone().run(store.clone()));
+        tokio::spawn(observer.clone().run(store.clone(), Revision(1)));
+        observer
+    }
+
+    /// Watches `store` from `snapshot` on, to which it was put back.
+    pub(crate) fn start_over(&self, store: &MemoryStore, snapshot: Snapshot) -> Self {
+        self.over.cancel();
+        let mut state = GroupState::new(Layout::clone(&self.layout));
+        let _all = state.reset(&snapshot);
+        let from = snapshot.revision.next();
+        self.history.note(What::WentBack(snapshot));
+        let over = CancellationToken::new();
+        let observer = Self { state: Arc::new(RwLock::new(state)), over, ..self.clone() };
+        tokio::spawn(observer.clone().run(store.clone(), from));
         observer
     }
 
@@ -65,9 +82,16 @@ impl Observer {
         *self.trap() = trap;
     }
 
-    async fn run(self, store: MemoryStore) {
-        let mut watch = store.watch(b"/", Revision(1)).await.expect("a new store has its whole past");
-        while let Some(batch) = watch.next().await {
+    async fn run(self, store: MemoryStore, from: Revision) {
+        let mut watch = store.watch(b"/", from).await.expect("nothing was compacted since");
+        loop {
+            let next = tokio::select! {
+                biased;
+                // What an old watch says of a store that was put back is of no use.
+                () = self.over.cancelled() => return,
+                next = watch.next() => next,
+            };
+            let Some(batch) = next else { return };
             self.take_in(batch.expect("nobody compacts what the observer has not seen"));
         }
     }

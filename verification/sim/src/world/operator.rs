@@ -13,7 +13,6 @@ use kafka_assigner_types::kv::{Compare, LeaseId, Must, Op, Record, Txn};
 use kafka_assigner_types::moment::{WallMillis, millis};
 use kafka_assigner_types::name::MemberName;
 use rand::RngExt as _;
-use tokio::task::yield_now;
 
 use super::World;
 use super::topics::topic;
@@ -176,11 +175,9 @@ impl World {
 
     /// Makes the store forget everything but its records.
     pub(crate) async fn compact(&self) {
-        let Ok((_, revision)) = self.store.get(b"/").await else { return };
         // The observer is told of everything first.
-        while self.read(GroupState::revision) < revision {
-            yield_now().await;
-        }
+        self.wait_for_observer().await;
+        let revision = self.read(GroupState::revision);
         self.store.compact(revision.next()).await.expect("memory takes everything");
     }
 }
