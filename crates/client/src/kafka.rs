@@ -61,6 +61,7 @@ mod runner_parts;
 mod runner_watch;
 mod snapshots;
 mod state_reads;
+mod stop_word;
 mod token_source;
 
 pub use error::KafkaRunnerError;
