@@ -54,7 +54,6 @@ mod processing;
 mod producers;
 mod read_ahead;
 mod reader;
-mod record;
 mod runner;
 mod runner_handle;
 mod runner_parts;
@@ -62,6 +61,7 @@ mod runner_watch;
 mod snapshots;
 mod state_reads;
 mod stop_word;
+mod taken_records;
 mod token_source;
 
 pub use error::KafkaRunnerError;

@@ -48,9 +48,9 @@ impl Cursor {
         Self { next, come: next, held: VecDeque::new(), at_end: false, failure: None, written_ms: None }
     }
 
-    /// The reason for which nothing more comes; what came before it may be there still.
-    pub(super) const fn failure(&self) -> Option<ReadFailure> {
-        self.failure
+    /// The reason for which nothing behind [`next`](Self::next) comes; `None` while something that came before it is there.
+    pub(super) fn failure(&self) -> Option<ReadFailure> {
+        self.failure.filter(|_| self.held.is_empty())
     }
 
     /// The offset after the last record that was taken.
@@ -99,8 +99,12 @@ impl Cursor {
         self.held.push_front(record);
     }
 
+    /// Takes in a record that came. None counts behind a failure.
     #[inline]
     pub(super) fn received(&mut self, record: Record) {
+        if self.failure.is_some() {
+            return;
+        }
         if record.offset() < self.come {
             self.fail(ReadFailure::Reset);
             self.held.clear();
@@ -163,6 +167,7 @@ mod tests {
         cursor.received(record(4));
         assert_eq!(cursor.ahead(), Err(ReadFailure::Reset));
         cursor.reached_end();
+        cursor.received(record(5));
         assert_eq!(cursor.ahead(), Err(ReadFailure::Reset));
         assert!(cursor.take().is_none(), "the record must not reach a handler");
     }
@@ -174,9 +179,9 @@ mod tests {
         cursor.received(record(5));
         cursor.fail(damaged);
         cursor.fail(ReadFailure::OutOfRange);
-        assert_eq!(cursor.ahead(), Ok(Some(Ahead::Record(at(5)))));
+        assert_eq!((cursor.ahead(), cursor.failure()), (Ok(Some(Ahead::Record(at(5)))), None));
         assert!(cursor.take().is_some() && !cursor.needs_more());
-        assert_eq!(cursor.ahead(), Err(damaged));
+        assert_eq!((cursor.ahead(), cursor.failure()), (Err(damaged), Some(damaged)));
     }
 
     #[test]
