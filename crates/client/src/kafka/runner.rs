@@ -372,6 +372,9 @@ async fn cut<S>(running: RunningTask<S>) -> Option<S> {
 }
 
 #[cfg(test)]
+#[path = "runner/processing_test.rs"]
+mod processing_test;
+#[cfg(test)]
 #[path = "runner/recreated_test.rs"]
 mod recreated_test;
 #[cfg(test)]
