@@ -3,6 +3,7 @@
 use kafka_assigner_types::id::TopicPartition;
 
 use crate::headers::RecordHeader;
+use crate::record::RecordTime;
 
 /// Some records of one partition, which a source lends to a handler without a copy of each, by their places from 0 on.
 ///
@@ -11,6 +12,9 @@ use crate::headers::RecordHeader;
 pub trait LentRecords: Send + Sync {
     /// The partition.
     fn at(&self) -> &TopicPartition;
+
+    /// The time of a record.
+    fn time(&self, place: usize) -> RecordTime;
 
     /// The key of a record; `None` = null, or there is no such record.
     fn key(&self, place: usize) -> Option<&[u8]>;

@@ -17,7 +17,6 @@ use crate::lent_records::LentRecords;
 /// ([`packed`](Self::packed)). A clone of a lent record is a copy of it, which is owned; a clone of an owned one shares its bytes.
 pub struct Record {
     offset: Offset,
-    time: RecordTime,
     body: RecordBody,
 }
 
@@ -31,6 +30,7 @@ enum RecordBody {
 #[derive(Clone)]
 struct OwnedParts {
     at: TopicPartition,
+    time: RecordTime,
     /// The parts that were copied, one after the other.
     packed: Bytes,
     key: RecordPart,
@@ -103,17 +103,16 @@ impl Record {
     /// A record without key, value, headers and time.
     #[must_use]
     pub fn new(at: TopicPartition, offset: Offset) -> Self {
-        let (packed, headers) = (Bytes::new(), Headers::None);
-        Self::owned(
-            offset,
-            OwnedParts { at, packed, key: RecordPart::Null, value: RecordPart::Null, headers },
-        )
+        let (time, packed, headers) = (RecordTime::None, Bytes::new(), Headers::None);
+        let (key, value) = (RecordPart::Null, RecordPart::Null);
+        Self::owned(offset, OwnedParts { at, time, packed, key, value, headers })
     }
 
     /// The record at `place` of those that a source lends.
     #[must_use]
+    #[inline]
     pub fn lent(records: Arc<dyn LentRecords>, place: usize, offset: Offset) -> Self {
-        Self { offset, time: RecordTime::None, body: RecordBody::Lent(records, place) }
+        Self { offset, body: RecordBody::Lent(records, place) }
     }
 
     /// A record whose parts are copied, with one allocation for all of them.
@@ -136,6 +135,7 @@ impl Record {
         let has_headers = packed.len() > before_headers as usize;
         let owned = OwnedParts {
             at,
+            time: RecordTime::None,
             key: parts.key.map_or(RecordPart::Null, |_| RecordPart::Packed(0, of_key)),
             value: parts.value.map_or(RecordPart::Null, |_| RecordPart::Packed(of_key, before_headers)),
             headers: if has_headers { Headers::Packed(before_headers) } else { Headers::None },
@@ -145,7 +145,7 @@ impl Record {
     }
 
     fn owned(offset: Offset, parts: OwnedParts) -> Self {
-        Self { offset, time: RecordTime::None, body: RecordBody::Owned(Arc::new(parts)) }
+        Self { offset, body: RecordBody::Owned(Arc::new(parts)) }
     }
 
     /// With other parts. A record that is lent is copied before.
@@ -162,7 +162,7 @@ impl Record {
     /// An owned record with the same content.
     fn copied(&self) -> Self {
         let at = self.at().clone();
-        Self::packed(at, self.offset, self.key(), self.value(), self.headers()).with_time(self.time)
+        Self::packed(at, self.offset, self.key(), self.value(), self.headers()).with_time(self.time())
     }
 
     /// With this key, without a copy of it.
@@ -187,11 +187,12 @@ impl Record {
     /// With this time.
     #[must_use]
     pub fn with_time(self, time: RecordTime) -> Self {
-        Self { time, ..self }
+        self.with(|parts| parts.time = time)
     }
 
     /// The partition.
     #[must_use]
+    #[inline]
     pub fn at(&self) -> &TopicPartition {
         match &self.body {
             RecordBody::Owned(parts) => &parts.at,
@@ -201,18 +202,23 @@ impl Record {
 
     /// The place in the partition.
     #[must_use]
+    #[inline]
     pub const fn offset(&self) -> Offset {
         self.offset
     }
 
     /// The time, as the topic keeps it.
     #[must_use]
-    pub const fn time(&self) -> RecordTime {
-        self.time
+    pub fn time(&self) -> RecordTime {
+        match &self.body {
+            RecordBody::Owned(parts) => parts.time,
+            RecordBody::Lent(records, place) => records.time(*place),
+        }
     }
 
     /// The key; `None` = null.
     #[must_use]
+    #[inline]
     pub fn key(&self) -> Option<&[u8]> {
         match &self.body {
             RecordBody::Owned(parts) => parts.slice(&parts.key),
@@ -222,6 +228,7 @@ impl Record {
 
     /// The value; `None` = null, which deletes a key in a compacted topic.
     #[must_use]
+    #[inline]
     pub fn value(&self) -> Option<&[u8]> {
         match &self.body {
             RecordBody::Owned(parts) => parts.slice(&parts.value),
@@ -284,7 +291,7 @@ impl fmt::Debug for Record {
         f.debug_struct("Record")
             .field("at", &format_args!("{}", self.at()))
             .field("offset", &self.offset.get())
-            .field("time", &self.time)
+            .field("time", &self.time())
             .field("key_bytes", &self.key().map(<[u8]>::len))
             .field("value_bytes", &self.value().map(<[u8]>::len))
             .finish_non_exhaustive()
@@ -345,6 +352,10 @@ mod tests {
             &self.0
         }
 
+        fn time(&self, place: usize) -> RecordTime {
+            if place == 7 { RecordTime::Created(5) } else { RecordTime::None }
+        }
+
         fn key(&self, place: usize) -> Option<&[u8]> {
             (place == 7).then_some(b"k")
         }
@@ -361,7 +372,7 @@ mod tests {
     #[test]
     fn a_record_that_is_lent_has_what_its_source_has_and_so_has_a_clone_without_the_source() {
         let source = Arc::new(Lender(at()));
-        let record = Record::lent(source.clone(), 7, Offset::ZERO).with_time(RecordTime::Created(5));
+        let record = Record::lent(source.clone(), 7, Offset::ZERO);
         let (clone, value) = (record.clone(), record.value_bytes());
         for record in [&record, &clone] {
             assert_eq!(

@@ -329,7 +329,7 @@ impl<H: RecordHandler> Processing<H> {
         }
         let mut records = Vec::with_capacity(H::BATCH);
         while records.len() < H::BATCH && matches!(partition.reader.ahead_now(), Ok(Some(Ahead::Record(_)))) {
-            records.extend(partition.take());
+            partition.take_some(H::BATCH - records.len(), &mut records);
         }
         let handler = &self.parts.handler;
         let handled =

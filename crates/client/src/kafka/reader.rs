@@ -104,6 +104,11 @@ impl PartitionReader {
         self.cursor.take()
     }
 
+    /// Takes the records that are ahead and were received already, up to `most`.
+    pub(super) fn take_some(&mut self, most: usize, into: &mut Vec<Record>) {
+        self.cursor.take_some(most, into);
+    }
+
     /// Undoes [`take`](Self::take).
     pub(super) fn put_back(&mut self, record: Record) {
         self.cursor.put_back(record);

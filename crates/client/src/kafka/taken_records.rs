@@ -16,6 +16,10 @@ use super::events::KafkaEvents;
 /// caches, since librdkafka has half a kilobyte beside each record.
 const MOST_TAKEN: usize = 48;
 
+/// Once keys and values have so many bytes, no more records are taken. librdkafka fetches others in place of them, for each of
+/// a thousand partitions.
+const MOST_BYTES: usize = 16 * 1024;
+
 /// The queue of a partition, out of which its records are lent.
 pub(super) struct LendingQueue {
     queue: PartitionQueue<KafkaEvents>,
@@ -72,9 +76,13 @@ pub(super) fn take_records(queue: &Arc<LendingQueue>) -> (impl Iterator<Item = R
 }
 
 fn fill<'a>(messages: &mut Vec<BorrowedMessage<'a>>, queue: &'a PartitionQueue<KafkaEvents>) -> TakingEnd {
-    while messages.len() < MOST_TAKEN {
+    let mut bytes = 0;
+    while messages.len() < MOST_TAKEN && bytes < MOST_BYTES {
         match queue.poll(Duration::ZERO) {
-            Some(Ok(message)) => messages.push(message),
+            Some(Ok(message)) => {
+                bytes += message.key_len() + message.payload_len();
+                messages.push(message);
+            }
             Some(Err(other)) => return TakingEnd::Other(other),
             None => return TakingEnd::Nothing,
         }
@@ -88,12 +96,17 @@ fn fill<'a>(messages: &mut Vec<BorrowedMessage<'a>>, queue: &'a PartitionQueue<K
 fn record_at(taken: &Arc<Taken>, place: usize) -> Record {
     let message = &taken.borrow_dependent().messages[place];
     let offset = Offset::new(message.offset()).expect("a record of a log has an offset from 0");
-    Record::lent(taken.clone(), place, offset).with_time(time_of(message.timestamp()))
+    Record::lent(taken.clone(), place, offset)
 }
 
 impl LentRecords for Taken {
     fn at(&self) -> &TopicPartition {
         self.borrow_owner().at()
+    }
+
+    fn time(&self, place: usize) -> RecordTime {
+        let message = self.borrow_dependent().messages.get(place);
+        message.map_or(RecordTime::None, |message| time_of(message.timestamp()))
     }
 
     fn key(&self, place: usize) -> Option<&[u8]> {
