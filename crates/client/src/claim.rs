@@ -94,11 +94,11 @@ impl Claim {
         !self.remaining().is_zero()
     }
 
-    /// Now, by the clock that [`is_valid_at`](Self::is_valid_at) takes.
+    /// The clock whose moments [`is_valid_at`](Self::is_valid_at) takes.
     #[cfg(feature = "kafka")]
     #[inline]
-    pub(crate) fn now(&self) -> Moment {
-        self.session.0.clock.now()
+    pub(crate) fn clock(&self) -> &Clock {
+        &self.session.0.clock
     }
 
     /// As [`is_valid`](Self::is_valid), for callers that have read the clock for something else just before.

@@ -28,6 +28,23 @@ pub struct Clock {
     suspensions: Option<Arc<dyn Suspensions>>,
 }
 
+/// A reading of a clock, to be used for what comes right after it.
+#[cfg(feature = "kafka")]
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ClockReading {
+    moment: Moment,
+    /// The system's tick before it; `None` = the system tells of none.
+    tick: Option<u64>,
+}
+
+#[cfg(feature = "kafka")]
+impl ClockReading {
+    #[inline]
+    pub(crate) const fn moment(self) -> Moment {
+        self.moment
+    }
+}
+
 impl Clock {
     /// A clock that starts now. Suspended time counts where the system tells of it, which Linux does; what it means
     /// elsewhere is said at [`Suspensions`].
@@ -66,6 +83,28 @@ impl Clock {
         // In this order, or a suspension in between would be missed.
         let awake = self.awake();
         Moment(awake + self.suspended())
+    }
+
+    /// A reading, to begin with.
+    #[cfg(feature = "kafka")]
+    pub(crate) fn read(&self) -> ClockReading {
+        // In this order, or a tick in between would be missed.
+        let tick = self.tick();
+        ClockReading { moment: self.now(), tick }
+    }
+
+    /// The same reading within one tick of the system, which lasts for 10 ms at most, and else a new one. A suspension ends
+    /// a tick. A clock of the system is read only once a tick so, however often this is asked.
+    #[cfg(feature = "kafka")]
+    #[inline]
+    pub(crate) fn read_after(&self, last: ClockReading) -> ClockReading {
+        if last.tick.is_some() && self.tick() == last.tick { last } else { self.read() }
+    }
+
+    #[cfg(feature = "kafka")]
+    #[inline]
+    fn tick(&self) -> Option<u64> {
+        self.suspensions.as_ref().and_then(|suspensions| suspensions.tick())
     }
 
     /// The time for which the process could run since the clock started, without suspensions, by which to judge whether a
@@ -129,6 +168,30 @@ mod tests {
         assert_eq!(clock.now(), Moment(Duration::from_secs(32)));
         assert_eq!(clock.unix_ms() - wall, 32_000);
         assert_eq!(clock.awake(), Duration::from_secs(2));
+    }
+
+    #[cfg(feature = "kafka")]
+    #[tokio::test(start_paused = true)]
+    async fn a_reading_stands_until_the_tick_ends_and_not_over_a_suspension() {
+        let suspensions = Arc::new(Scripted::default());
+        let clock = Clock::counting(suspensions.clone());
+        let first = clock.read();
+        tokio::time::advance(Duration::from_millis(3)).await;
+        assert_eq!(clock.read_after(first).moment(), first.moment());
+        suspensions.end_tick();
+        let second = clock.read_after(first);
+        assert_eq!(second.moment().since(first.moment()), Duration::from_millis(3));
+        suspensions.suspend(Duration::from_secs(60));
+        assert_eq!(clock.read_after(second).moment().since(second.moment()), Duration::from_secs(60));
+    }
+
+    #[cfg(feature = "kafka")]
+    #[tokio::test(start_paused = true)]
+    async fn without_ticks_each_reading_is_a_new_one() {
+        let clock = Clock::of_the_runtime();
+        let first = clock.read();
+        tokio::time::advance(Duration::from_millis(1)).await;
+        assert_eq!(clock.read_after(first).moment().since(first.moment()), Duration::from_millis(1));
     }
 
     #[tokio::test(start_paused = true)]

@@ -54,13 +54,14 @@ mod processing;
 mod producers;
 mod read_ahead;
 mod reader;
-mod record;
 mod runner;
 mod runner_handle;
 mod runner_parts;
 mod runner_watch;
 mod snapshots;
 mod state_reads;
+mod stop_word;
+mod taken_records;
 mod token_source;
 
 pub use error::KafkaRunnerError;

@@ -1,8 +1,11 @@
 //! The headers of a record.
 
+use std::fmt;
 use std::sync::Arc;
 
 use bytes::{Bytes, BytesMut};
+
+use crate::lent_records::LentRecords;
 
 /// One header of a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -14,13 +17,14 @@ pub struct RecordHeader<'a> {
 }
 
 /// The headers of a record, in their order.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct RecordHeaders<'a>(HeaderSource<'a>);
 
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 enum HeaderSource<'a> {
     Packed(&'a [u8]),
     Owned(std::slice::Iter<'a, OwnedHeader>),
+    Lent { records: &'a dyn LentRecords, place: usize, next: usize },
 }
 
 /// A header whose value is shared with the source of the record.
@@ -65,6 +69,17 @@ impl<'a> RecordHeaders<'a> {
     pub(crate) fn owned(headers: &'a [OwnedHeader]) -> Self {
         Self(HeaderSource::Owned(headers.iter()))
     }
+
+    pub(crate) const fn lent(records: &'a dyn LentRecords, place: usize) -> Self {
+        Self(HeaderSource::Lent { records, place, next: 0 })
+    }
+}
+
+/// Values may be secret, so only the names are shown.
+impl fmt::Debug for RecordHeaders<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.clone().map(|header| header.name)).finish()
+    }
 }
 
 impl<'a> Iterator for RecordHeaders<'a> {
@@ -76,6 +91,11 @@ impl<'a> Iterator for RecordHeaders<'a> {
             HeaderSource::Owned(headers) => headers
                 .next()
                 .map(|header| RecordHeader { name: &header.name, value: header.value.as_deref() }),
+            HeaderSource::Lent { records, place, next } => {
+                let header = records.header(*place, *next)?;
+                *next += 1;
+                Some(header)
+            }
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The parts of a record as a source lends them.
 
-use bytes::BytesMut;
+use bytes::{Bytes, BytesMut};
 
 use crate::headers::{RecordHeader, pack, packed_length};
 
@@ -21,14 +21,16 @@ impl<'a, H: Iterator<Item = RecordHeader<'a>> + Clone> LentParts<'a, H> {
     }
 
     /// The bytes of all of them.
-    pub(crate) fn length(&self) -> usize {
+    fn length(&self) -> usize {
         self.before_headers() + packed_length(self.headers.clone())
     }
 
-    /// Copies all of them.
-    pub(crate) fn append_to(&self, bytes: &mut BytesMut) {
+    /// A copy of all of them, one after the other.
+    pub(crate) fn copied(&self) -> Bytes {
+        let mut bytes = BytesMut::with_capacity(self.length());
         bytes.extend_from_slice(self.key.unwrap_or_default());
         bytes.extend_from_slice(self.value.unwrap_or_default());
-        pack(bytes, self.headers.clone());
+        pack(&mut bytes, self.headers.clone());
+        bytes.freeze()
     }
 }

@@ -33,10 +33,10 @@ mod gap;
 mod handler;
 mod headers;
 mod lent_parts;
+mod lent_records;
 mod policy;
 mod preparation;
 mod record;
-mod record_packer;
 mod shards;
 mod snapshot;
 mod start;
@@ -55,10 +55,10 @@ pub use kafka_assigner_types::{
     id::{Epoch, Offset, TopicPartition},
     topic_id::TopicId,
 };
+pub use lent_records::LentRecords;
 pub use policy::ErrorPolicy;
 pub use preparation::{OpenedState, Preparation, PreparationProgress};
 pub use record::{Record, RecordTime};
-pub use record_packer::RecordPacker;
 pub use shards::{Sharded, ShardedState};
 pub use snapshot::{SnapshotStore, StateSnapshot};
 pub use start::{StartPosition, StartPositions};

@@ -3,26 +3,36 @@
 use std::fmt;
 use std::sync::Arc;
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use kafka_assigner_types::id::{Offset, TopicPartition};
 
 use crate::headers::{OwnedHeader, RecordHeader, RecordHeaders, length};
 use crate::lent_parts::LentParts;
+use crate::lent_records::LentRecords;
 
-/// A record of a partition: owned, and cheap to clone, since clones share its bytes.
+/// A record of a partition, owned or [lent](Self::lent).
 ///
 /// A source that has its parts as [`Bytes`] hands them over without a copy ([`new`](Self::new) and the methods after it);
-/// one that lends them has them copied with one allocation ([`packed`](Self::packed)), or with one for many records
-/// ([`RecordPacker`](crate::RecordPacker)). The topic's name is never copied.
-#[derive(Clone)]
+/// one that has several records by itself lends them ([`lent`](Self::lent)), and others have them copied with one allocation
+/// ([`packed`](Self::packed)). A clone of a lent record is a copy of it, which is owned; a clone of an owned one shares its bytes.
 pub struct Record {
-    at: TopicPartition,
     offset: Offset,
+    body: RecordBody,
+}
+
+#[derive(Clone)]
+enum RecordBody {
+    Owned(Arc<OwnedParts>),
+    Lent(Arc<dyn LentRecords>, usize),
+}
+
+/// The parts of a record that is owned.
+#[derive(Clone)]
+struct OwnedParts {
+    at: TopicPartition,
     time: RecordTime,
     /// The parts that were copied, one after the other.
     packed: Bytes,
-    /// True if they lie in the memory of other records too.
-    has_neighbours: bool,
     key: RecordPart,
     value: RecordPart,
     headers: Headers,
@@ -71,21 +81,38 @@ enum Headers {
     Owned(Arc<[OwnedHeader]>),
 }
 
+impl OwnedParts {
+    fn slice<'a>(&'a self, part: &'a RecordPart) -> Option<&'a [u8]> {
+        match part {
+            RecordPart::Null => None,
+            RecordPart::Packed(from, to) => Some(&self.packed[*from as usize..*to as usize]),
+            RecordPart::Shared(bytes) => Some(bytes),
+        }
+    }
+
+    fn shared(&self, part: &RecordPart) -> Option<Bytes> {
+        match part {
+            RecordPart::Null => None,
+            RecordPart::Packed(from, to) => Some(self.packed.slice(*from as usize..*to as usize)),
+            RecordPart::Shared(bytes) => Some(bytes.clone()),
+        }
+    }
+}
+
 impl Record {
     /// A record without key, value, headers and time.
     #[must_use]
     pub fn new(at: TopicPartition, offset: Offset) -> Self {
-        let (time, packed) = (RecordTime::None, Bytes::new());
-        Self {
-            at,
-            offset,
-            time,
-            packed,
-            has_neighbours: false,
-            key: RecordPart::Null,
-            value: RecordPart::Null,
-            headers: Headers::None,
-        }
+        let (time, packed, headers) = (RecordTime::None, Bytes::new(), Headers::None);
+        let (key, value) = (RecordPart::Null, RecordPart::Null);
+        Self::owned(offset, OwnedParts { at, time, packed, key, value, headers })
+    }
+
+    /// The record at `place` of those that a source lends.
+    #[must_use]
+    #[inline]
+    pub fn lent(records: Arc<dyn LentRecords>, place: usize, offset: Offset) -> Self {
+        Self { offset, body: RecordBody::Lent(records, place) }
     }
 
     /// A record whose parts are copied, with one allocation for all of them.
@@ -102,112 +129,142 @@ impl Record {
         headers: impl Iterator<Item = RecordHeader<'a>> + Clone,
     ) -> Self {
         let parts = LentParts { key, value, headers };
-        let mut bytes = BytesMut::with_capacity(parts.length());
-        Self::of_parts(at, offset, &parts, |parts| {
-            parts.append_to(&mut bytes);
-            bytes.freeze()
-        })
-    }
-
-    /// The record whose parts `copy` copies, one after the other.
-    pub(crate) fn of_parts<'a, H: Iterator<Item = RecordHeader<'a>> + Clone>(
-        at: TopicPartition,
-        offset: Offset,
-        parts: &LentParts<'a, H>,
-        copy: impl FnOnce(&LentParts<'a, H>) -> Bytes,
-    ) -> Self {
-        let of_key = length(parts.key.map_or(0, <[u8]>::len));
-        let before_headers = length(parts.before_headers());
-        let packed = copy(parts);
+        let (of_key, before_headers) =
+            (length(parts.key.map_or(0, <[u8]>::len)), length(parts.before_headers()));
+        let packed = parts.copied();
         let has_headers = packed.len() > before_headers as usize;
-        Self {
+        let owned = OwnedParts {
+            at,
+            time: RecordTime::None,
             key: parts.key.map_or(RecordPart::Null, |_| RecordPart::Packed(0, of_key)),
             value: parts.value.map_or(RecordPart::Null, |_| RecordPart::Packed(of_key, before_headers)),
             headers: if has_headers { Headers::Packed(before_headers) } else { Headers::None },
             packed,
-            ..Self::new(at, offset)
+        };
+        Self::owned(offset, owned)
+    }
+
+    fn owned(offset: Offset, parts: OwnedParts) -> Self {
+        Self { offset, body: RecordBody::Owned(Arc::new(parts)) }
+    }
+
+    /// With other parts. A record that is lent is copied before.
+    fn with(self, change: impl FnOnce(&mut OwnedParts)) -> Self {
+        match self.body {
+            RecordBody::Owned(mut parts) => {
+                change(Arc::make_mut(&mut parts));
+                Self { body: RecordBody::Owned(parts), ..self }
+            }
+            RecordBody::Lent(..) => self.copied().with(change),
         }
     }
 
-    /// With the word that its parts lie in the memory of other records too.
-    pub(crate) fn with_neighbours(self) -> Self {
-        Self { has_neighbours: true, ..self }
+    /// An owned record with the same content.
+    fn copied(&self) -> Self {
+        let at = self.at().clone();
+        Self::packed(at, self.offset, self.key(), self.value(), self.headers()).with_time(self.time())
     }
 
-    /// With this key, without a copy.
+    /// With this key, without a copy of it.
     #[must_use]
     pub fn with_key(self, key: impl Into<Bytes>) -> Self {
-        Self { key: RecordPart::Shared(key.into()), ..self }
+        self.with(|parts| parts.key = RecordPart::Shared(key.into()))
     }
 
-    /// With this value, without a copy.
+    /// With this value, without a copy of it.
     #[must_use]
     pub fn with_value(self, value: impl Into<Bytes>) -> Self {
-        Self { value: RecordPart::Shared(value.into()), ..self }
+        self.with(|parts| parts.value = RecordPart::Shared(value.into()))
     }
 
     /// With these headers in place of those that it had; the values are not copied. `None` = null.
     #[must_use]
     pub fn with_headers(self, headers: impl IntoIterator<Item = (Arc<str>, Option<Bytes>)>) -> Self {
         let headers = headers.into_iter().map(|(name, value)| OwnedHeader { name, value });
-        Self { headers: Headers::Owned(headers.collect()), ..self }
+        self.with(|parts| parts.headers = Headers::Owned(headers.collect()))
     }
 
     /// With this time.
     #[must_use]
     pub fn with_time(self, time: RecordTime) -> Self {
-        Self { time, ..self }
+        self.with(|parts| parts.time = time)
     }
 
     /// The partition.
     #[must_use]
-    pub const fn at(&self) -> &TopicPartition {
-        &self.at
+    #[inline]
+    pub fn at(&self) -> &TopicPartition {
+        match &self.body {
+            RecordBody::Owned(parts) => &parts.at,
+            RecordBody::Lent(records, _) => records.at(),
+        }
     }
 
     /// The place in the partition.
     #[must_use]
+    #[inline]
     pub const fn offset(&self) -> Offset {
         self.offset
     }
 
     /// The time, as the topic keeps it.
     #[must_use]
-    pub const fn time(&self) -> RecordTime {
-        self.time
+    pub fn time(&self) -> RecordTime {
+        match &self.body {
+            RecordBody::Owned(parts) => parts.time,
+            RecordBody::Lent(records, place) => records.time(*place),
+        }
     }
 
     /// The key; `None` = null.
     #[must_use]
+    #[inline]
     pub fn key(&self) -> Option<&[u8]> {
-        self.slice(&self.key)
+        match &self.body {
+            RecordBody::Owned(parts) => parts.slice(&parts.key),
+            RecordBody::Lent(records, place) => records.key(*place),
+        }
     }
 
     /// The value; `None` = null, which deletes a key in a compacted topic.
     #[must_use]
+    #[inline]
     pub fn value(&self) -> Option<&[u8]> {
-        self.slice(&self.value)
+        match &self.body {
+            RecordBody::Owned(parts) => parts.slice(&parts.value),
+            RecordBody::Lent(records, place) => records.value(*place),
+        }
     }
 
-    /// The key, to be kept. It is not copied, and then keeps the whole record in memory, unless that lies in the memory of
-    /// other records too.
+    /// The key, to be kept. That of a record that is lent is copied; that of an owned one is not, and keeps the bytes of the
+    /// whole record in memory.
     #[must_use]
     pub fn key_bytes(&self) -> Option<Bytes> {
-        self.shared(&self.key)
+        match &self.body {
+            RecordBody::Owned(parts) => parts.shared(&parts.key),
+            RecordBody::Lent(records, place) => records.key(*place).map(Bytes::copy_from_slice),
+        }
     }
 
     /// The value, to be kept, as [`key_bytes`](Self::key_bytes).
     #[must_use]
     pub fn value_bytes(&self) -> Option<Bytes> {
-        self.shared(&self.value)
+        match &self.body {
+            RecordBody::Owned(parts) => parts.shared(&parts.value),
+            RecordBody::Lent(records, place) => records.value(*place).map(Bytes::copy_from_slice),
+        }
     }
 
     /// The headers, in their order.
     #[must_use]
     pub fn headers(&self) -> RecordHeaders<'_> {
-        match &self.headers {
+        let parts = match &self.body {
+            RecordBody::Owned(parts) => parts,
+            RecordBody::Lent(records, place) => return RecordHeaders::lent(&**records, *place),
+        };
+        match &parts.headers {
             Headers::None => RecordHeaders::packed(&[]),
-            Headers::Packed(from) => RecordHeaders::packed(&self.packed[*from as usize..]),
+            Headers::Packed(from) => RecordHeaders::packed(&parts.packed[*from as usize..]),
             Headers::Owned(headers) => RecordHeaders::owned(headers),
         }
     }
@@ -217,22 +274,13 @@ impl Record {
     pub fn header(&self, name: &str) -> Option<&[u8]> {
         self.headers().filter(|header| header.name == name).last()?.value
     }
+}
 
-    fn slice<'a>(&'a self, part: &'a RecordPart) -> Option<&'a [u8]> {
-        match part {
-            RecordPart::Null => None,
-            RecordPart::Packed(from, to) => Some(&self.packed[*from as usize..*to as usize]),
-            RecordPart::Shared(bytes) => Some(bytes),
-        }
-    }
-
-    fn shared(&self, part: &RecordPart) -> Option<Bytes> {
-        match part {
-            RecordPart::Null => None,
-            // Whoever keeps it for long must not keep the neighbours.
-            RecordPart::Packed(..) if self.has_neighbours => self.slice(part).map(Bytes::copy_from_slice),
-            RecordPart::Packed(from, to) => Some(self.packed.slice(*from as usize..*to as usize)),
-            RecordPart::Shared(bytes) => Some(bytes.clone()),
+impl Clone for Record {
+    fn clone(&self) -> Self {
+        match &self.body {
+            RecordBody::Owned(_) => Self { body: self.body.clone(), ..*self },
+            RecordBody::Lent(..) => self.copied(),
         }
     }
 }
@@ -241,9 +289,9 @@ impl Record {
 impl fmt::Debug for Record {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Record")
-            .field("at", &format_args!("{}", self.at))
+            .field("at", &format_args!("{}", self.at()))
             .field("offset", &self.offset.get())
-            .field("time", &self.time)
+            .field("time", &self.time())
             .field("key_bytes", &self.key().map(<[u8]>::len))
             .field("value_bytes", &self.value().map(<[u8]>::len))
             .finish_non_exhaustive()
@@ -294,6 +342,58 @@ mod tests {
         let record = Record::new(at(), Offset::ZERO).with_value(value.clone()).with_headers(headers);
         assert_eq!(record.value_bytes().map(|bytes| bytes.as_ptr()), Some(value.as_ptr()));
         assert_eq!(record.header("h").map(<[u8]>::as_ptr), Some(value.as_ptr()));
+    }
+
+    /// Lends one record.
+    struct Lender(TopicPartition);
+
+    impl LentRecords for Lender {
+        fn at(&self) -> &TopicPartition {
+            &self.0
+        }
+
+        fn time(&self, place: usize) -> RecordTime {
+            if place == 7 { RecordTime::Created(5) } else { RecordTime::None }
+        }
+
+        fn key(&self, place: usize) -> Option<&[u8]> {
+            (place == 7).then_some(b"k")
+        }
+
+        fn value(&self, place: usize) -> Option<&[u8]> {
+            (place == 7).then_some(b"vv")
+        }
+
+        fn header(&self, place: usize, number: usize) -> Option<RecordHeader<'_>> {
+            HEADERS.get(number).filter(|_| place == 7).copied()
+        }
+    }
+
+    #[test]
+    fn a_record_that_is_lent_has_what_its_source_has_and_so_has_a_clone_without_the_source() {
+        let source = Arc::new(Lender(at()));
+        let record = Record::lent(source.clone(), 7, Offset::ZERO);
+        let (clone, value) = (record.clone(), record.value_bytes());
+        for record in [&record, &clone] {
+            assert_eq!(
+                (record.at(), record.offset(), record.time().millis()),
+                (&at(), Offset::ZERO, Some(5))
+            );
+            assert_eq!((record.key(), record.value()), (Some(&b"k"[..]), Some(&b"vv"[..])));
+            assert_eq!(record.headers().collect::<Vec<_>>(), HEADERS);
+        }
+        drop(record);
+        assert_eq!(Arc::strong_count(&source), 1, "who keeps a copy keeps nothing of the source");
+        assert_eq!((clone.value(), value.as_deref()), (Some(&b"vv"[..]), Some(&b"vv"[..])));
+    }
+
+    #[test]
+    fn a_change_of_one_record_leaves_its_clone_and_its_source_alone() {
+        let lent = Record::lent(Arc::new(Lender(at())), 7, Offset::ZERO).with_value("other");
+        assert_eq!((lent.key(), lent.value()), (Some(&b"k"[..]), Some(&b"other"[..])));
+        let clone = lent.clone().with_key("l").with_headers([]);
+        assert_eq!((lent.key(), lent.headers().count()), (Some(&b"k"[..]), HEADERS.len()));
+        assert_eq!((clone.key(), clone.headers().count()), (Some(&b"l"[..]), 0));
     }
 
     #[test]

@@ -39,7 +39,7 @@ pub(super) struct Cursor {
     held: VecDeque<Record>,
     at_end: bool,
     failure: Option<ReadFailure>,
-    /// The time at which the last record that came was written, in milliseconds since 1970.
+    /// The time at which the last record that was taken with none behind it was written, in milliseconds since 1970.
     written_ms: Option<i64>,
 }
 
@@ -48,9 +48,9 @@ impl Cursor {
         Self { next, come: next, held: VecDeque::new(), at_end: false, failure: None, written_ms: None }
     }
 
-    /// The reason for which nothing more comes; what came before it may be there still.
-    pub(super) const fn failure(&self) -> Option<ReadFailure> {
-        self.failure
+    /// The reason for which nothing behind [`next`](Self::next) comes; `None` while something that came before it is there.
+    pub(super) fn failure(&self) -> Option<ReadFailure> {
+        self.failure.filter(|_| self.held.is_empty())
     }
 
     /// The offset after the last record that was taken.
@@ -60,8 +60,8 @@ impl Cursor {
     }
 
     /// The time at which the last record that came was written, in milliseconds since 1970; `None` = not known.
-    pub(super) const fn written_ms(&self) -> Option<i64> {
-        self.written_ms
+    pub(super) fn written_ms(&self) -> Option<i64> {
+        self.held.back().map_or(self.written_ms, |last| last.time().millis())
     }
 
     /// True if the next record has to be waited for.
@@ -89,8 +89,23 @@ impl Cursor {
     #[inline]
     pub(super) fn take(&mut self) -> Option<Record> {
         let record = self.held.pop_front()?;
-        self.next = record.offset().next();
+        self.taken(&record);
         Some(record)
+    }
+
+    /// The same with as many as are there, up to `most`.
+    pub(super) fn take_some(&mut self, most: usize, into: &mut Vec<Record>) {
+        into.extend(self.held.drain(..most.min(self.held.len())));
+        if let Some(last) = into.last() {
+            self.taken(last);
+        }
+    }
+
+    fn taken(&mut self, last: &Record) {
+        self.next = last.offset().next();
+        if self.held.is_empty() {
+            self.written_ms = last.time().millis();
+        }
     }
 
     /// Undoes the last [`take`](Self::take) that was not undone.
@@ -99,8 +114,12 @@ impl Cursor {
         self.held.push_front(record);
     }
 
+    /// Takes in a record that came. None counts behind a failure.
     #[inline]
     pub(super) fn received(&mut self, record: Record) {
+        if self.failure.is_some() {
+            return;
+        }
         if record.offset() < self.come {
             self.fail(ReadFailure::Reset);
             self.held.clear();
@@ -108,7 +127,6 @@ impl Cursor {
         }
         self.at_end = false;
         self.come = record.offset().next();
-        self.written_ms = record.time().millis();
         self.held.push_back(record);
     }
 
@@ -148,6 +166,20 @@ mod tests {
         assert_eq!(cursor.written_ms(), Some(1_005));
         assert!(cursor.take().is_some());
         assert_eq!((cursor.ahead(), cursor.next()), (Ok(None), at(6)));
+        assert_eq!(cursor.written_ms(), Some(1_005), "also once it was taken");
+    }
+
+    #[test]
+    fn some_records_are_taken_in_their_order_and_no_more_than_are_wanted() {
+        let (mut cursor, mut taken) = (Cursor::at(at(5)), Vec::new());
+        [5, 6, 9].into_iter().for_each(|offset| cursor.received(record(offset)));
+        cursor.take_some(2, &mut taken);
+        assert_eq!((taken.len(), cursor.next(), cursor.written_ms()), (2, at(7), Some(1_009)));
+        cursor.take_some(2, &mut taken);
+        let offsets: Vec<_> = taken.iter().map(Record::offset).collect();
+        assert_eq!((offsets, cursor.next()), (vec![at(5), at(6), at(9)], at(10)));
+        cursor.take_some(2, &mut taken);
+        assert_eq!((taken.len(), cursor.next(), cursor.written_ms()), (3, at(10), Some(1_009)));
     }
 
     #[test]
@@ -163,6 +195,7 @@ mod tests {
         cursor.received(record(4));
         assert_eq!(cursor.ahead(), Err(ReadFailure::Reset));
         cursor.reached_end();
+        cursor.received(record(5));
         assert_eq!(cursor.ahead(), Err(ReadFailure::Reset));
         assert!(cursor.take().is_none(), "the record must not reach a handler");
     }
@@ -174,9 +207,9 @@ mod tests {
         cursor.received(record(5));
         cursor.fail(damaged);
         cursor.fail(ReadFailure::OutOfRange);
-        assert_eq!(cursor.ahead(), Ok(Some(Ahead::Record(at(5)))));
+        assert_eq!((cursor.ahead(), cursor.failure()), (Ok(Some(Ahead::Record(at(5)))), None));
         assert!(cursor.take().is_some() && !cursor.needs_more());
-        assert_eq!(cursor.ahead(), Err(damaged));
+        assert_eq!((cursor.ahead(), cursor.failure()), (Err(damaged), Some(damaged)));
     }
 
     #[test]

@@ -267,4 +267,29 @@ mod tests {
         queues.push(read(200));
         assert_eq!(is_assigned(&fetchers, ReadAhead::Full), full, "there was room again");
     }
+    #[tokio::test]
+    async fn a_position_is_known_while_a_client_is_made_for_another_partition() {
+        let fetchers = Fetchers::new(&KafkaOptions::new("127.0.0.1:1", "g")).expect("valid options");
+        let read = |number| fetchers.assign(&at(number), Offset::ZERO).expect("no broker is asked");
+        let mut queues = Vec::new();
+        while ReadAhead::beside(queues.len()) == ReadAhead::Full {
+            queues.push(read(u32::try_from(queues.len()).expect("a few")));
+        }
+        let is_reserved = || {
+            let assigned = fetchers.assigned.try_lock();
+            assigned.is_ok_and(|assigned| assigned.contains_key(&at(1_000)))
+        };
+        std::thread::scope(|scope| {
+            let making = fetchers.making.lock().expect("no panic inside");
+            let waits = scope.spawn(|| read(1_000));
+            let until = std::time::Instant::now() + Duration::from_secs(10);
+            while !is_reserved() {
+                assert!(std::time::Instant::now() < until, "whoever asks for a position waits as well");
+                std::thread::yield_now();
+            }
+            assert_eq!(fetchers.position(&at(0)), None, "nothing came, and nobody waited");
+            assert!(!waits.is_finished(), "the client is made first");
+            drop(making);
+        });
+    }
 }

@@ -27,6 +27,12 @@ impl<S> Partition<S> {
         Some(record)
     }
 
+    /// The same with records that were received already, up to `most`.
+    pub(super) fn take_some(&mut self, most: usize, into: &mut Vec<Record>) {
+        self.reader.take_some(most, into);
+        self.is_cut = true;
+    }
+
     /// The record that was taken is done with.
     pub(super) const fn settle(&mut self) {
         self.is_cut = false;

@@ -11,7 +11,6 @@ use kafka_assigner_types::id::Offset;
 use kafka_assigner_types::moment::Moment;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, sleep, sleep_until, timeout};
-use tokio_util::sync::CancellationToken;
 use tracing::{debug, error, warn};
 
 use super::commits::ProcessedPosition;
@@ -22,6 +21,7 @@ use super::partition::Partition;
 use super::reader::PartitionReader;
 use super::runner_parts::RunnerParts;
 use super::state_reads::StateRead;
+use super::stop_word::StopWord;
 use crate::context::OwnedContext;
 use crate::record_gate::RecordPermit;
 use failing::Standstill;
@@ -69,7 +69,7 @@ pub(super) struct Processing<H: RecordHandler> {
     start: Offset,
     position: ProcessedPosition,
     busy: Busy,
-    stop: CancellationToken,
+    stop: StopWord,
     /// Told when processing runs.
     live: Option<oneshot::Sender<()>>,
     /// True once others were told of the first record that was handled.
@@ -105,7 +105,7 @@ impl<H: RecordHandler> Processing<H> {
         parts: RunnerParts<H>,
         owned: OwnedContext,
         start: Offset,
-        (busy, stop): (Busy, CancellationToken),
+        (busy, stop): (Busy, StopWord),
         live: oneshot::Sender<()>,
     ) -> Self {
         Self {
@@ -165,7 +165,7 @@ impl<H: RecordHandler> Processing<H> {
         }
         match self.next_comes(&mut partition.reader).await {
             Ok(true) if self.context.may_act() => {
-                self.one(partition, self.owned.claim().now()).await;
+                self.one(partition, self.owned.claim().clock().now()).await;
                 self.end_turn();
             }
             Ok(_) => {}
@@ -183,7 +183,7 @@ impl<H: RecordHandler> Processing<H> {
         tokio::select! {
             biased;
             // Nothing more is begun.
-            () = stop.cancelled() => ProcessingTurn::End,
+            () = stop.given() => ProcessingTurn::End,
             // Quick; records follow in the same turn.
             Some(read) = reads.recv(), if has_begun => ProcessingTurn::Read(read),
             // The usual case.
@@ -329,7 +329,7 @@ impl<H: RecordHandler> Processing<H> {
         }
         let mut records = Vec::with_capacity(H::BATCH);
         while records.len() < H::BATCH && matches!(partition.reader.ahead_now(), Ok(Some(Ahead::Record(_)))) {
-            records.extend(partition.take());
+            partition.take_some(H::BATCH - records.len(), &mut records);
         }
         let handler = &self.parts.handler;
         let handled =
@@ -369,7 +369,7 @@ impl<H: RecordHandler> Processing<H> {
         if self.retry_at.take().is_some() {
             self.busy.set(Some(Instant::now()));
         }
-        self.overlapped = self.stop.is_cancelled();
+        self.overlapped = self.stop.is_given();
         if offset >= self.start {
             // Others are told of the first one before they hear that processing runs, and of the last one of each turn.
             self.handled = Some(offset);

@@ -1,9 +1,8 @@
-//! Reads one partition in order, with one record of looking ahead.
+//! Reads one partition in order, a few records ahead.
 
 use std::sync::Arc;
-use std::time::Duration;
 
-use kafka_assigner_handler::{Record, RecordPacker};
+use kafka_assigner_handler::Record;
 use kafka_assigner_types::id::{Offset, TopicPartition};
 use rdkafka::consumer::base_consumer::PartitionQueue;
 use rdkafka::error::KafkaError;
@@ -14,18 +13,16 @@ use tracing::{error, warn};
 
 use super::cursor::{Ahead, Cursor, ReadFailure};
 use super::events::KafkaEvents;
-use super::record::record_of;
+use super::taken_records::{LendingQueue, TakingEnd, take_records};
 
 /// A partition whose last record is not older than this is in use: its next one is worth waiting for.
 const IN_USE_MS: i64 = 500;
 
 /// The reader of one partition.
 pub(super) struct PartitionReader {
-    queue: PartitionQueue<KafkaEvents>,
+    queue: Arc<LendingQueue>,
     /// Told when the queue is not empty any more.
     filled: Arc<Notify>,
-    partition: TopicPartition,
-    packer: RecordPacker,
     cursor: Cursor,
 }
 
@@ -40,8 +37,8 @@ impl PartitionReader {
         queue.set_nonempty_callback(move || told.notify_one());
         // What came before the callback was set.
         filled.notify_one();
-        let (partition, packer) = (of_its_own(partition), RecordPacker::default());
-        Self { queue, filled, partition, packer, cursor: Cursor::at(next) }
+        let queue = Arc::new(LendingQueue::new(queue, partition.clone()));
+        Self { queue, filled, cursor: Cursor::at(next) }
     }
 
     /// The offset after the last record that was taken.
@@ -107,42 +104,43 @@ impl PartitionReader {
         self.cursor.take()
     }
 
+    /// Takes the records that are ahead and were received already, up to `most`.
+    pub(super) fn take_some(&mut self, most: usize, into: &mut Vec<Record>) {
+        self.cursor.take_some(most, into);
+    }
+
     /// Undoes [`take`](Self::take).
     pub(super) fn put_back(&mut self, record: Record) {
         self.cursor.put_back(record);
     }
 
     /// Takes in what comes next, if it is there; false = nothing is.
-    #[inline]
     fn receive_now(&mut self) -> bool {
-        match self.queue.poll(Duration::ZERO) {
-            Some(Ok(record)) => {
-                let record = record_of(&mut self.packer, &self.partition, &record);
-                self.cursor.received(record);
-            }
-            Some(Err(KafkaError::PartitionEOF(_))) => self.cursor.reached_end(),
-            Some(Err(error)) => self.failed(&error),
-            None => return false,
+        let (records, end) = take_records(&self.queue);
+        let mut has_come = !matches!(end, TakingEnd::Nothing);
+        for record in records {
+            self.cursor.received(record);
+            has_come = true;
         }
-        true
+        match end {
+            TakingEnd::Other(KafkaError::PartitionEOF(_)) => self.cursor.reached_end(),
+            TakingEnd::Other(error) => self.failed(&error),
+            TakingEnd::Enough | TakingEnd::Nothing => {}
+        }
+        has_come
     }
 
     fn failed(&mut self, error: &KafkaError) {
+        let (partition, next) = (self.queue.at(), self.cursor.next());
         match error.rdkafka_error_code().and_then(failure_of) {
             Some(failure) => {
-                error!(partition = %self.partition, next = %self.cursor.next(), %error, "reading ends");
+                error!(%partition, %next, %error, "reading ends");
                 self.cursor.fail(failure);
             }
             // librdkafka goes on by itself.
-            None => warn!(partition = %self.partition, %error, "reading failed"),
+            None => warn!(%partition, %error, "reading failed"),
         }
     }
-}
-
-/// The same with a name of its own: each record counts its users, and readers of other partitions would wait for it.
-fn of_its_own(partition: &TopicPartition) -> TopicPartition {
-    let same = TopicPartition::try_from((partition.topic.as_str(), partition.partition));
-    same.unwrap_or_else(|_| partition.clone())
 }
 
 /// True if a record of the time `written` was written a moment before `now`. A time in the future says nothing: it may be
@@ -179,3 +177,7 @@ mod tests {
         );
     }
 }
+
+#[cfg(test)]
+#[path = "reader/reader_test.rs"]
+mod reader_test;

@@ -35,6 +35,7 @@ use super::processing::{Busy, Processing};
 use super::producers::FencedProducers;
 use super::runner_handle::RunnerHandle;
 use super::runner_parts::{RunnerParts, RunnerRules, can_spoil};
+use super::stop_word::StopWord;
 use crate::context::{OwnedContext, ReservedContext, WarmContext};
 use crate::handler::{HandlerError, PartitionHandler, Spoiled};
 use crate::status::StoppedPartition;
@@ -80,7 +81,7 @@ impl<S> PartitionSlot<S> {
 
 /// Processing goes on no longer than this lives.
 struct RunningTask<S> {
-    stop: CancellationToken,
+    stop: StopWord,
     busy: Busy,
     task: AbortOnDropHandle<Partition<S>>,
 }
@@ -163,7 +164,7 @@ impl<H: RecordHandler> KafkaRunner<H> {
         start: Offset,
     ) -> oneshot::Receiver<()> {
         let (live, is_live) = oneshot::channel();
-        let (stop, busy) = (CancellationToken::new(), Busy::default());
+        let (stop, busy) = (StopWord::default(), Busy::default());
         let processing =
             Processing::new(self.parts.clone(), context.clone(), start, (busy.clone(), stop.clone()), live);
         let task = AbortOnDropHandle::new(tokio::spawn(processing.run(partition)));
@@ -189,7 +190,7 @@ impl<H: RecordHandler> KafkaRunner<H> {
         mut running: RunningTask<H::State>,
     ) -> Result<Partition<H::State>, HandlerError> {
         let at = context.partition();
-        running.stop.cancel();
+        running.stop.give();
         self.put(at, PartitionSlot::Stopping(running.busy.clone()));
         let stopped = tokio::select! {
             biased;
@@ -370,6 +371,9 @@ async fn cut<S>(running: RunningTask<S>) -> Option<S> {
     running.task.await.ok().map(|partition| partition.state)
 }
 
+#[cfg(test)]
+#[path = "runner/processing_test.rs"]
+mod processing_test;
 #[cfg(test)]
 #[path = "runner/recreated_test.rs"]
 mod recreated_test;

@@ -21,7 +21,7 @@ impl<H: RecordHandler> Processing<H> {
         let _permit = tokio::select! {
             biased;
             // Nothing more is begun, so there is nothing to wait for.
-            () = stop.cancelled() => return,
+            () = stop.given() => return,
             // Its turn.
             permit = permits.acquire() => permit.expect("never closed"),
         };
@@ -32,17 +32,17 @@ impl<H: RecordHandler> Processing<H> {
         tokio::task::yield_now().await;
     }
 
-    /// Handles what is there, for a while. The clock is read once for each record: at its end, which is when the next one
+    /// Handles what is there, for a while. The time is asked for once for each record: at its end, which is when the next one
     /// begins.
     async fn handle_some(&mut self, partition: &mut Partition<H::State>) {
-        let begun = self.owned.claim().now();
+        let begun = self.owned.claim().clock().read();
         let mut now = begun;
         for _ in 0..BATCH {
-            if !self.may_go_on(now) || !self.next(partition, now).await {
+            if !self.may_go_on(now.moment()) || !self.next(partition, now.moment()).await {
                 return;
             }
-            now = self.owned.claim().now();
-            if now.since(begun) >= BATCH_TIME {
+            now = self.owned.claim().clock().read_after(now);
+            if now.moment().since(begun.moment()) >= BATCH_TIME {
                 return;
             }
         }
