@@ -282,9 +282,9 @@ mod tests {
         std::thread::scope(|scope| {
             let making = fetchers.making.lock().expect("no panic inside");
             let waits = scope.spawn(|| read(1_000));
-            let until = std::time::Instant::now() + Duration::from_secs(10);
+            let until = Instant::now() + Duration::from_secs(10);
             while !is_reserved() {
-                assert!(std::time::Instant::now() < until, "whoever asks for a position waits as well");
+                assert!(Instant::now() < until, "whoever asks for a position waits as well");
                 std::thread::yield_now();
             }
             assert_eq!(fetchers.position(&at(0)), None, "nothing came, and nobody waited");
