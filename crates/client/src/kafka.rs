@@ -63,13 +63,14 @@ mod snapshots;
 mod state_reads;
 mod token_source;
 
+pub use commits::ConfirmError;
 pub use error::KafkaRunnerError;
 /// The trait that a user implements to handle records, and what comes with it.
 pub use kafka_assigner_handler::{
-    BatchEnd, Closing, ErrorPolicy, FileSnapshots, Gap, GapRule, OpenedState, OrUnchanged, Ownership,
-    PartitionContext, Preparation, PreparationProgress, Record, RecordError, RecordHandler, RecordHeader,
-    RecordHeaders, RecordTime, Remedy, Sharded, ShardedState, SnapshotStore, StartPosition, StartPositions,
-    StateAfter, StateSnapshot,
+    BatchEnd, Closing, CommitRule, ErrorPolicy, FileSnapshots, Gap, GapRule, OpenedState, OrUnchanged,
+    Ownership, PartitionContext, Preparation, PreparationProgress, Record, RecordError, RecordHandler,
+    RecordHeader, RecordHeaders, RecordTime, Remedy, Sharded, ShardedState, SnapshotStore, StartPosition,
+    StartPositions, StateAfter, StateSnapshot,
 };
 pub use options::KafkaOptions;
 pub use producers::{FencedProducers, WriteError};

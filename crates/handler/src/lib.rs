@@ -25,6 +25,7 @@
 //! A state is what `catch_up` makes of the log, in order. `process` makes the same change, and has effects beside it. So
 //! every owner has the same state, whoever processed a record, and however often a partition moved.
 
+mod confirmations;
 mod context;
 mod error;
 mod failures;
@@ -37,12 +38,14 @@ mod policy;
 mod preparation;
 mod record;
 mod record_packer;
+mod shard_confirmations;
 mod shards;
 mod snapshot;
 mod start;
 #[cfg(feature = "testing")]
 pub mod testing;
 
+pub use confirmations::{CommitRule, Confirm, Confirmations};
 pub use context::{Ownership, PartitionContext};
 pub use error::{OrUnchanged, RecordError, Remedy, StateAfter};
 pub use failures::{RecordFailures, guarded};

@@ -1,8 +1,13 @@
 //! A partition that is read, with its state.
 
-use kafka_assigner_handler::{Record, RecordFailures};
+use std::sync::Arc;
 
+use kafka_assigner_handler::{Confirmations, PartitionContext, Record, RecordFailures};
+use kafka_assigner_types::id::Offset;
+
+use super::ownership::context_of;
 use super::reader::PartitionReader;
+use crate::context::OwnedContext;
 
 /// A partition with its state.
 pub(super) struct Partition<S> {
@@ -13,11 +18,29 @@ pub(super) struct Partition<S> {
     /// True while a record is with the handler. A call that is dropped then takes the record along, and leaves the state
     /// as nobody knows.
     pub(super) is_cut: bool,
+    /// The records that were confirmed since the start; `None` = what is processed is committed without a word, or nothing has
+    /// started yet.
+    pub(super) confirmed: Option<Confirmations>,
 }
 
 impl<S> Partition<S> {
     pub(super) fn new(reader: PartitionReader, state: S, failures: RecordFailures) -> Self {
-        Self { reader, state, failures, is_cut: false }
+        Self { reader, state, failures, is_cut: false, confirmed: None }
+    }
+
+    /// The context for its handler, with which it confirms records of this state.
+    pub(super) fn context(&self, owned: &OwnedContext) -> PartitionContext {
+        let context = context_of(owned);
+        match &self.confirmed {
+            Some(confirmed) => context.confirmed_by(Arc::new(confirmed.clone())),
+            None => context,
+        }
+    }
+
+    /// The offset at which another owner is to start: the records before it were processed, and confirmed where that counts.
+    pub(super) fn stop(&self) -> Offset {
+        let next = self.reader.next();
+        self.confirmed.as_ref().map_or(next, |confirmed| confirmed.next().min(next))
     }
 
     /// Takes the record that is ahead, until [`settle`](Self::settle) or [`put_back`](Self::put_back).

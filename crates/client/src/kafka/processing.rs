@@ -17,7 +17,6 @@ use tracing::{debug, error, warn};
 use super::commits::ProcessedPosition;
 use super::cursor::{Ahead, ReadFailure};
 use super::error::KafkaRunnerError;
-use super::ownership::context_of;
 use super::partition::Partition;
 use super::reader::PartitionReader;
 use super::runner_parts::RunnerParts;
@@ -103,13 +102,13 @@ struct ProcessingEnded;
 impl<H: RecordHandler> Processing<H> {
     pub(super) fn new(
         parts: RunnerParts<H>,
-        owned: OwnedContext,
+        (owned, context): (OwnedContext, PartitionContext),
         start: Offset,
         (busy, stop): (Busy, CancellationToken),
         live: oneshot::Sender<()>,
     ) -> Self {
         Self {
-            context: context_of(&owned),
+            context,
             position: parts.commits.position(owned.partition()),
             parts,
             owned,
@@ -283,7 +282,8 @@ impl<H: RecordHandler> Processing<H> {
     /// Handles what is ahead: a record, or a batch where the handler takes some.
     async fn next(&mut self, partition: &mut Partition<H::State>, now: Moment) -> bool {
         let next = partition.reader.next();
-        if H::BATCH <= 1 || self.singles > 0 || next < self.start || self.skips_behind(next) {
+        let is_single = || self.skips_behind(next) || partition.failures.gave_up_behind(next);
+        if H::BATCH <= 1 || self.singles > 0 || next < self.start || is_single() {
             self.singles = self.singles.saturating_sub(1);
             return self.one(partition, now).await;
         }
@@ -299,6 +299,9 @@ impl<H: RecordHandler> Processing<H> {
         let Some(record) = partition.take() else { return false };
         if self.is_skipped(offset) {
             return self.skip(partition, &record).await;
+        }
+        if offset >= self.start && partition.failures.gave_up(offset) {
+            return self.pass_over(partition, &record, false).await;
         }
         match self.handle(partition, &record).await {
             Ok(()) => {

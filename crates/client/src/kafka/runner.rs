@@ -29,7 +29,6 @@ use super::client::Client;
 use super::commits::Commits;
 use super::error::KafkaRunnerError;
 use super::options::KafkaOptions;
-use super::ownership::context_of;
 use super::partition::Partition;
 use super::processing::{Busy, Processing};
 use super::producers::FencedProducers;
@@ -113,7 +112,7 @@ impl<H: RecordHandler> KafkaRunner<H> {
     /// Watches this runner, and reads the states of its partitions.
     #[must_use]
     pub fn handle(&self) -> RunnerHandle<H::State> {
-        RunnerHandle(self.parts.watch.clone())
+        RunnerHandle { watch: self.parts.watch.clone(), commits: self.parts.commits.clone() }
     }
 
     fn slots(&self) -> MutexGuard<'_, BTreeMap<TopicPartition, PartitionSlot<H::State>>> {
@@ -151,7 +150,7 @@ impl<H: RecordHandler> KafkaRunner<H> {
         start: Offset,
     ) -> oneshot::Receiver<()> {
         let (at, claim) = (context.partition(), context.claim().clone());
-        self.parts.commits.begin(at, claim, context.topic_id(), start);
+        self.parts.commits.begin(at, claim, context.topic_id(), start, partition.confirmed.clone());
         self.process(context, partition, start)
     }
 
@@ -164,8 +163,9 @@ impl<H: RecordHandler> KafkaRunner<H> {
     ) -> oneshot::Receiver<()> {
         let (live, is_live) = oneshot::channel();
         let (stop, busy) = (CancellationToken::new(), Busy::default());
+        let contexts = (context.clone(), partition.context(context));
         let processing =
-            Processing::new(self.parts.clone(), context.clone(), start, (busy.clone(), stop.clone()), live);
+            Processing::new(self.parts.clone(), contexts, start, (busy.clone(), stop.clone()), live);
         let task = AbortOnDropHandle::new(tokio::spawn(processing.run(partition)));
         self.put(context.partition(), PartitionSlot::Running(RunningTask { stop, busy, task }));
         is_live
@@ -207,8 +207,13 @@ impl<H: RecordHandler> KafkaRunner<H> {
     }
 
     /// The rest of a drain once processing has stopped.
-    async fn finish(&self, context: &OwnedContext, state: &mut H::State) -> Result<(), HandlerError> {
-        let drained = guarded(self.parts.handler.drained(&context_of(context), state)).await;
+    async fn finish(
+        &self,
+        context: &OwnedContext,
+        partition: &mut Partition<H::State>,
+    ) -> Result<(), HandlerError> {
+        let of_partition = partition.context(context);
+        let drained = guarded(self.parts.handler.drained(&of_partition, &mut partition.state)).await;
         if let Err(failed) = drained {
             if failed.is_spoiled() && can_spoil::<H::State>() {
                 context.spoil();
@@ -321,17 +326,19 @@ impl<H: RecordHandler> PartitionHandler for KafkaRunner<H> {
     async fn drain(&self, context: &OwnedContext) -> Result<Option<Offset>, HandlerError> {
         let at = context.partition();
         let mut partition = self.halt(context).await?;
-        let next = partition.reader.next();
-        if let Err(error) = self.finish(context, &mut partition.state).await {
+        if let Err(error) = self.finish(context, &mut partition).await {
             // The partition counts as processed here until a drain succeeds, and it may stay: nobody would say so. Nobody
             // waits for its first record.
+            let next = partition.reader.next();
             drop(self.process(context, *partition, next));
             return Err(error);
         }
+        // What is confirmed from here on comes too late.
+        let stop = partition.stop();
         self.put(at, PartitionSlot::Still(partition));
         self.parts.commits.forget(at);
         self.parts.watch.readers.close(at);
-        Ok(Some(next))
+        Ok(Some(stop))
     }
 
     async fn release(&self, partition: &TopicPartition) -> Result<(), HandlerError> {
@@ -371,8 +378,13 @@ async fn cut<S>(running: RunningTask<S>) -> Option<S> {
 }
 
 #[cfg(test)]
+#[path = "runner/confirmed_test.rs"]
+mod confirmed_test;
+#[cfg(test)]
 #[path = "runner/recreated_test.rs"]
 mod recreated_test;
 #[cfg(test)]
 #[path = "runner/runner_test.rs"]
 mod runner_test;
+#[cfg(test)]
+mod test_broker;

@@ -2,19 +2,23 @@
 
 use std::fmt;
 
-use kafka_assigner_types::id::{Epoch, TopicPartition};
+use kafka_assigner_types::id::{Epoch, Offset, TopicPartition};
 
+use super::commits::{Commits, ConfirmError};
 use super::runner_watch::{RecordCounts, SharedWatch};
 use super::state_reads::StateReadError;
 use crate::status::StoppedPartition;
 
 /// Watches a [`KafkaRunner`](crate::kafka::KafkaRunner) while its consumer runs, and reads the states of its partitions;
 /// cheap to clone.
-pub struct RunnerHandle<S>(pub(super) SharedWatch<S>);
+pub struct RunnerHandle<S> {
+    pub(super) watch: SharedWatch<S>,
+    pub(super) commits: Commits,
+}
 
 impl<S> Clone for RunnerHandle<S> {
     fn clone(&self) -> Self {
-        Self(self.0.clone())
+        Self { watch: self.watch.clone(), commits: self.commits.clone() }
     }
 }
 
@@ -38,18 +42,34 @@ impl<S> RunnerHandle<S> {
         partition: &TopicPartition,
         look: impl FnOnce(&S, Epoch) -> R + Send + 'static,
     ) -> Result<R, StateReadError> {
-        self.0.readers.read(partition, look).await
+        self.watch.readers.read(partition, look).await
+    }
+
+    /// Says that the effects of all records of a partition before `next` are safe, as
+    /// [`PartitionContext::confirm`](crate::kafka::PartitionContext::confirm) does. `epoch` is the one beside which they were
+    /// processed: a late word does not count for another owner's records, nor for a state that was built anew.
+    ///
+    /// # Errors
+    ///
+    /// [`ConfirmError`]: it counts for nothing.
+    pub fn confirm(
+        &self,
+        partition: &TopicPartition,
+        epoch: Epoch,
+        next: Offset,
+    ) -> Result<(), ConfirmError> {
+        self.commits.confirm(partition, epoch, next)
     }
 
     /// The records that were not handled, and those that are gone.
     #[must_use]
     pub fn counts(&self) -> RecordCounts {
-        self.0.counts()
+        self.watch.counts()
     }
 
     /// The partitions that stand before a record that can't be handled, in their order.
     #[must_use]
     pub fn stopped(&self) -> Vec<StoppedPartition> {
-        self.0.stopped()
+        self.watch.stopped()
     }
 }

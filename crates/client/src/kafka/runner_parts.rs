@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use kafka_assigner_handler::{ErrorPolicy, GapRule, RecordHandler, StartPositions};
+use kafka_assigner_handler::{CommitRule, ErrorPolicy, GapRule, RecordHandler, StartPositions};
 use tokio::sync::Semaphore;
 
 use super::client::Client;
@@ -18,6 +18,7 @@ pub(super) struct RunnerRules {
     pub(super) policy: ErrorPolicy,
     pub(super) starts: StartPositions,
     pub(super) gaps: GapRule,
+    pub(super) commits: CommitRule,
     /// The producers whose fences are taken before the rest of a log is read; `None` = there is none to take.
     pub(super) producers: Option<FencedProducers>,
     /// The topic for records that nobody can handle; `None` = nowhere.

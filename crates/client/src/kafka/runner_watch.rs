@@ -83,6 +83,11 @@ impl<S> RunnerWatch<S> {
         self.failures().entry(at.clone()).or_default().pass_over(offset)
     }
 
+    /// The record at `offset` was passed over while it was processed; it may come again once the state is built anew.
+    pub(super) fn give_up(&self, at: &TopicPartition, offset: Offset) {
+        self.failures().entry(at.clone()).or_default().give_up(offset);
+    }
+
     /// The partition stands.
     pub(super) fn stop(&self, stopped: StoppedPartition) {
         self.stops().insert(stopped.partition.clone(), stopped);

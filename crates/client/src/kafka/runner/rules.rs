@@ -3,7 +3,9 @@
 use std::num::NonZeroU64;
 use std::sync::Arc;
 
-use kafka_assigner_handler::{ErrorPolicy, GapRule, RecordHandler, SnapshotStore, StartPositions};
+use kafka_assigner_handler::{
+    CommitRule, ErrorPolicy, GapRule, RecordHandler, SnapshotStore, StartPositions,
+};
 use kafka_assigner_types::name::TopicName;
 
 use super::KafkaRunner;
@@ -40,6 +42,14 @@ impl<H: RecordHandler> KafkaRunner<H> {
     #[must_use]
     pub fn with_gaps(self, rule: GapRule) -> Self {
         self.with(|rules| rules.gaps = rule)
+    }
+
+    /// Decides by `rule` what is committed. Without this call every record that was processed. With [`CommitRule::Confirmed`] an
+    /// owner that is drained hands over where its records are confirmed, and the next one processes the others again: confirm
+    /// them in [`RecordHandler::drained`]. A snapshot counts only once all that is in it is committed.
+    #[must_use]
+    pub fn with_commits(self, rule: CommitRule) -> Self {
+        self.with(|rules| rules.commits = rule)
     }
 
     /// Has a snapshot of a state taken each time that so many of its partition's records were processed, and begins a
