@@ -45,11 +45,14 @@ mod dead_letters;
 mod error;
 mod events;
 mod fetchers;
+mod held;
+mod log_ends;
 mod log_positions;
 mod lookup;
 mod options;
 mod ownership;
 mod partition;
+mod pauses;
 mod processing;
 mod producers;
 mod read_ahead;
@@ -59,12 +62,14 @@ mod runner;
 mod runner_handle;
 mod runner_parts;
 mod runner_watch;
+mod seeks;
 mod snapshots;
 mod state_reads;
 mod token_source;
 
 pub use commits::ConfirmError;
 pub use error::KafkaRunnerError;
+pub use held::{PartitionPhase, RunnerPartition};
 /// The trait that a user implements to handle records, and what comes with it.
 pub use kafka_assigner_handler::{
     BatchEnd, Closing, CommitRule, ErrorPolicy, FileSnapshots, Gap, GapRule, OpenedState, OrUnchanged,
@@ -80,5 +85,6 @@ pub use rdkafka::client::OAuthToken;
 pub use runner::KafkaRunner;
 pub use runner_handle::RunnerHandle;
 pub use runner_watch::RecordCounts;
+pub use seeks::SeekError;
 pub use state_reads::StateReadError;
 pub use token_source::TokenSource;

@@ -5,7 +5,7 @@ use std::num::NonZeroU64;
 
 use bytes::Bytes;
 use kafka_assigner_client::kafka::{
-    BatchEnd, FileSnapshots, Gap, RunnerHandle, Sharded, StartPosition, StartPositions, StateReadError,
+    BatchEnd, FileSnapshots, Gap, RunnerHandle, SeekError, Sharded, StartPosition, StartPositions, StateReadError,
 };
 use kafka_assigner_client::prelude::*;
 use kafka_assigner_client::{ClientTlsConfig, GrpcTransport, TokenOrigin};
@@ -130,6 +130,22 @@ pub fn sharded(kafka: &KafkaOptions) -> Result<KafkaRunner<Sharded<Amounts>>, Bo
 /// It is not, or too many ask.
 pub async fn total(handle: &RunnerHandle<u64>, at: &TopicPartition) -> Result<(u64, Epoch), StateReadError> {
     handle.read(at, |total, epoch| (*total, epoch)).await
+}
+
+/// Processes the records again that came since then.
+///
+/// # Errors
+///
+/// The partition is not owned under this epoch, or the place can't be committed.
+pub async fn again(
+    handle: &RunnerHandle<u64>,
+    (at, epoch): (&TopicPartition, Epoch),
+    since: i64,
+) -> Result<(), SeekError> {
+    handle.pause(at, epoch);
+    handle.seek(at, epoch, StartPosition::Timestamp(since)).await?;
+    handle.resume(at);
+    Ok(())
 }
 
 /// Reading over TLS with a login.

@@ -1,5 +1,7 @@
 //! The offsets that were processed and have to be committed.
 
+mod moving;
+
 use std::collections::BTreeMap;
 use std::error::Error;
 use std::panic::AssertUnwindSafe;
@@ -100,6 +102,14 @@ impl Commits {
 
     fn tracked(&self) -> MutexGuard<'_, BTreeMap<TopicPartition, Tracked>> {
         self.tracked.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What is known of a partition that has begun: the epoch, the offset after the last record that was processed, and the one
+    /// that was committed.
+    pub(super) fn known(&self, partition: &TopicPartition) -> Option<(Epoch, Offset, Offset)> {
+        let tracked = self.tracked();
+        let known = tracked.get(partition)?;
+        Some((known.claim.epoch(), known.processed.get(), known.committed))
     }
 
     /// Begins with a partition whose records before `next` were processed by others, or before a stop that did not last. They

@@ -13,6 +13,8 @@ use crate::context::OwnedContext;
 pub(super) struct Partition<S> {
     pub(super) reader: PartitionReader,
     pub(super) state: S,
+    /// The offset at which its reading began.
+    pub(super) begun: Offset,
     /// The failures of its records that were known when it was prepared.
     pub(super) failures: RecordFailures,
     /// True while a record is with the handler. A call that is dropped then takes the record along, and leaves the state
@@ -25,7 +27,8 @@ pub(super) struct Partition<S> {
 
 impl<S> Partition<S> {
     pub(super) fn new(reader: PartitionReader, state: S, failures: RecordFailures) -> Self {
-        Self { reader, state, failures, is_cut: false, confirmed: None }
+        let begun = reader.next();
+        Self { reader, state, begun, failures, is_cut: false, confirmed: None }
     }
 
     /// The context for its handler, with which it confirms records of this state.

@@ -1,6 +1,7 @@
 //! The task that processes one owned partition.
 
 mod failing;
+mod seeking;
 mod turn;
 
 use std::sync::{Arc, Mutex, PoisonError};
@@ -17,9 +18,12 @@ use tracing::{debug, error, warn};
 use super::commits::ProcessedPosition;
 use super::cursor::{Ahead, ReadFailure};
 use super::error::KafkaRunnerError;
+use super::held::PartitionPhase;
 use super::partition::Partition;
+use super::pauses::Pause;
 use super::reader::PartitionReader;
 use super::runner_parts::RunnerParts;
+use super::seeks::SeekRequest;
 use super::state_reads::StateRead;
 use crate::context::OwnedContext;
 use crate::record_gate::RecordPermit;
@@ -67,6 +71,7 @@ pub(super) struct Processing<H: RecordHandler> {
     /// Records before this offset were processed by another owner.
     start: Offset,
     position: ProcessedPosition,
+    pause: Pause,
     busy: Busy,
     stop: CancellationToken,
     /// Told when processing runs.
@@ -92,8 +97,15 @@ pub(super) struct Processing<H: RecordHandler> {
 enum ProcessingTurn<S> {
     Records,
     Read(StateRead<S>),
+    Seek(SeekRequest),
     /// The claim has ended, the log was reset, or the task was told to stop.
     End,
+}
+
+/// What is asked from outside while a partition is processed.
+struct Asked<S> {
+    reads: mpsc::Receiver<StateRead<S>>,
+    seeks: mpsc::Receiver<SeekRequest>,
 }
 
 /// As [`ProcessingTurn::End`].
@@ -110,6 +122,7 @@ impl<H: RecordHandler> Processing<H> {
         Self {
             context,
             position: parts.commits.position(owned.partition()),
+            pause: parts.watch.pauses.of(owned.partition()),
             parts,
             owned,
             start,
@@ -130,18 +143,22 @@ impl<H: RecordHandler> Processing<H> {
     /// Processes until it is told to stop, the claim has ended, or the log was reset.
     pub(super) async fn run(mut self, mut partition: Partition<H::State>) -> Partition<H::State> {
         self.parts.watch.end_stop_of_other_grant(self.owned.partition(), self.owned.epoch());
-        let mut reads = self.parts.watch.readers.open(self.owned.partition(), self.owned.claim().clone());
+        let mut asked = self.listen();
         if partition.failures.has_any() {
             self.singles = H::BATCH;
         }
         loop {
-            match self.turn(&mut partition.reader, &mut reads).await {
+            match self.turn(&mut partition.reader, &mut asked).await {
                 ProcessingTurn::Records => {}
                 ProcessingTurn::Read(read) if self.context.may_act() => {
                     read(&partition.state, self.context.epoch());
                 }
                 // Whoever asked is told, since nobody answers.
                 ProcessingTurn::Read(_) => continue,
+                ProcessingTurn::Seek(request) => match self.seek(&mut partition, request).await {
+                    Ok(()) => continue,
+                    Err(ProcessingEnded) => break,
+                },
                 ProcessingTurn::End => break,
             }
             // Also after a read: many of them must not hold the records up.
@@ -152,6 +169,13 @@ impl<H: RecordHandler> Processing<H> {
         partition
     }
 
+    /// Takes what is asked from outside.
+    fn listen(&self) -> Asked<H::State> {
+        let (at, watch) = (self.owned.partition(), &self.parts.watch);
+        watch.held.enter(at, PartitionPhase::Owned);
+        Asked { reads: watch.readers.open(at, self.owned.claim().clone()), seeks: watch.seeks.open(at) }
+    }
+
     /// Handles one record after the word to stop, if one comes.
     ///
     /// The new owner has handled a record before that word was given. Its fetch may have been ahead of this one's, so
@@ -159,7 +183,7 @@ impl<H: RecordHandler> Processing<H> {
     async fn overlap(&mut self, partition: &mut Partition<H::State>) {
         let claim = self.owned.claim();
         // In the stricter modes the new owner waits for this one.
-        if self.overlapped || self.standing.is_now() || claim.is_strict() || !claim.is_valid() {
+        if self.overlapped || self.waits() || claim.is_strict() || !claim.is_valid() {
             return;
         }
         match self.next_comes(&mut partition.reader).await {
@@ -176,15 +200,21 @@ impl<H: RecordHandler> Processing<H> {
     async fn turn(
         &mut self,
         reader: &mut PartitionReader,
-        reads: &mut mpsc::Receiver<StateRead<H::State>>,
+        asked: &mut Asked<H::State>,
     ) -> ProcessingTurn<H::State> {
+        if self.is_paused() {
+            // It has begun, as far as it is to.
+            self.is_live();
+        }
         let (stop, has_begun) = (self.stop.clone(), self.live.is_none());
         tokio::select! {
             biased;
             // Nothing more is begun.
             () = stop.cancelled() => ProcessingTurn::End,
             // Quick; records follow in the same turn.
-            Some(read) = reads.recv(), if has_begun => ProcessingTurn::Read(read),
+            Some(read) = asked.reads.recv(), if has_begun => ProcessingTurn::Read(read),
+            // The records that are ahead may be none of those that come next.
+            Some(request) = asked.seeks.recv(), if has_begun => ProcessingTurn::Seek(request),
             // The usual case.
             ready = self.record_and_claim(reader) => {
                 ready.map_or(ProcessingTurn::End, |()| ProcessingTurn::Records)
@@ -201,6 +231,7 @@ impl<H: RecordHandler> Processing<H> {
         if let Some(at) = self.retry_at {
             sleep_until(at).await;
         }
+        self.pause.over(self.owned.claim()).await.map_err(|_| ProcessingEnded)?;
         match self.next_record(reader).await {
             Ok(()) => {}
             // Another preparation would read the same, and nobody can tell what is behind it.

@@ -28,12 +28,15 @@ use tracing::error;
 use super::client::Client;
 use super::commits::Commits;
 use super::error::KafkaRunnerError;
+use super::held::PartitionPhase;
+use super::log_ends;
 use super::options::KafkaOptions;
 use super::partition::Partition;
 use super::processing::{Busy, Processing};
 use super::producers::FencedProducers;
 use super::runner_handle::RunnerHandle;
 use super::runner_parts::{RunnerParts, RunnerRules, can_spoil};
+use super::runner_watch::SharedWatch;
 use crate::context::{OwnedContext, ReservedContext, WarmContext};
 use crate::handler::{HandlerError, PartitionHandler, Spoiled};
 use crate::status::StoppedPartition;
@@ -104,7 +107,9 @@ impl<H: RecordHandler> KafkaRunner<H> {
         let commit = commits.clone().keep_committing(client.clone(), options.commit_interval);
         tokio::spawn(committing.clone().run_until_cancelled_owned(commit));
         let (handler, permits) = (Arc::new(handler), Arc::new(Semaphore::new(options.permits())));
-        let (rules, watch) = (Arc::new(RunnerRules::default()), Arc::default());
+        let (rules, watch) = (Arc::new(RunnerRules::default()), SharedWatch::<H::State>::default());
+        let look = log_ends::keep_looking(client.clone(), watch.held.clone());
+        tokio::spawn(committing.clone().run_until_cancelled_owned(look));
         let parts = RunnerParts { handler, client, commits, permits, rules, watch };
         Ok(Self { parts, slots: Mutex::default(), _committing: committing.drop_guard() })
     }
@@ -241,8 +246,9 @@ impl<H: RecordHandler> KafkaRunner<H> {
 
     async fn drop_partition(&self, at: &TopicPartition, closing: Closing) {
         self.parts.commits.forget(at);
-        self.parts.watch.readers.close(at);
+        self.parts.watch.close(at);
         let state = self.abort(at).await;
+        self.parts.watch.held.forget(at);
         self.catching_up().forget_fence(at);
         self.parts.client.forget(at).await;
         self.parts.handler.close(at, closing, state).await;
@@ -281,7 +287,10 @@ impl<H: RecordHandler> KafkaRunner<H> {
 #[async_trait]
 impl<H: RecordHandler> PartitionHandler for KafkaRunner<H> {
     async fn warm(&self, context: &WarmContext) -> Result<(), HandlerError> {
+        let held = &self.parts.watch.held;
+        held.begin(context.partition(), context.progress.clone());
         let partition = self.catching_up().prepare(context).await?;
+        held.enter(context.partition(), PartitionPhase::Warm);
         let slot = if context.handoff.is_some() {
             PartitionSlot::Following(Following::start(self.parts.clone(), context.clone(), partition))
         } else {
@@ -337,13 +346,15 @@ impl<H: RecordHandler> PartitionHandler for KafkaRunner<H> {
         let stop = partition.stop();
         self.put(at, PartitionSlot::Still(partition));
         self.parts.commits.forget(at);
-        self.parts.watch.readers.close(at);
+        self.parts.watch.close(at);
+        self.parts.watch.held.enter(at, PartitionPhase::Drained);
         Ok(Some(stop))
     }
 
     async fn release(&self, partition: &TopicPartition) -> Result<(), HandlerError> {
         self.drop_partition(partition, Closing::Released).await;
         self.parts.watch.end_stop(partition);
+        self.parts.watch.pauses.forget(partition);
         self.parts.client.commit_landed().await;
         Ok(())
     }
@@ -386,5 +397,8 @@ mod recreated_test;
 #[cfg(test)]
 #[path = "runner/runner_test.rs"]
 mod runner_test;
+#[cfg(test)]
+#[path = "runner/steering_test.rs"]
+mod steering_test;
 #[cfg(test)]
 mod test_broker;

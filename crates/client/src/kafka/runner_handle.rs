@@ -2,10 +2,13 @@
 
 use std::fmt;
 
+use kafka_assigner_handler::StartPosition;
 use kafka_assigner_types::id::{Epoch, Offset, TopicPartition};
 
 use super::commits::{Commits, ConfirmError};
+use super::held::{HeldPartition, RunnerPartition};
 use super::runner_watch::{RecordCounts, SharedWatch};
+use super::seeks::SeekError;
 use super::state_reads::StateReadError;
 use crate::status::StoppedPartition;
 
@@ -59,6 +62,64 @@ impl<S> RunnerHandle<S> {
         next: Offset,
     ) -> Result<(), ConfirmError> {
         self.commits.confirm(partition, epoch, next)
+    }
+
+    /// Begins no more records of a partition under `epoch`, until [`resume`](Self::resume). The one that is in the works is
+    /// handled to its end.
+    ///
+    /// It may be called as soon as the epoch is known, for example in [`RecordHandler::begin`](crate::kafka::RecordHandler::begin).
+    /// The partition stays with its owner and can be read, drained and moved. A pause survives nothing: the next owner
+    /// processes, as does this one under another epoch. Under one that is not owned it has no effect.
+    pub fn pause(&self, partition: &TopicPartition, epoch: Epoch) {
+        self.watch.pauses.of(partition).begin(epoch);
+    }
+
+    /// Ends the pause of a partition, if there is one.
+    pub fn resume(&self, partition: &TopicPartition) {
+        self.watch.pauses.of(partition).end();
+    }
+
+    /// Goes on at another place of a partition that is owned under `epoch`, and returns its offset.
+    ///
+    /// The place is committed at once, under the claim, so that every later owner goes on there as well. Where it is ahead, the
+    /// records in between are read into the state, without effects; what is not confirmed of those before counts as confirmed.
+    /// Where it is behind, the state is dropped and built anew up to there, and the records from there on are processed again. A
+    /// partition that stands tries what comes next. A state that says itself how far it is is to be set back by whoever keeps it,
+    /// or reading goes on where it says. A pause goes on; pause it first where it is not to go on at once.
+    ///
+    /// Cancel safe: it may go on there all the same.
+    ///
+    /// # Errors
+    ///
+    /// [`SeekError`], by variant.
+    pub async fn seek(
+        &self,
+        partition: &TopicPartition,
+        epoch: Epoch,
+        to: StartPosition,
+    ) -> Result<Offset, SeekError> {
+        self.watch.seeks.seek(partition, epoch, to).await
+    }
+
+    /// The partitions that are held here, by name.
+    #[must_use]
+    pub fn partitions(&self) -> Vec<RunnerPartition> {
+        self.watch.held.all().into_iter().map(|(at, held)| self.partition(at, &held)).collect()
+    }
+
+    fn partition(&self, partition: TopicPartition, held: &HeldPartition) -> RunnerPartition {
+        let known = self.commits.known(&partition);
+        let epoch = known.map(|(epoch, ..)| epoch);
+        RunnerPartition {
+            phase: held.phase,
+            epoch,
+            is_paused: epoch.is_some_and(|epoch| self.watch.pauses.of(&partition).holds(epoch)),
+            warmed: held.warmed(),
+            processed: known.map(|(_, processed, _)| processed),
+            committed: known.map(|(.., committed)| committed),
+            log_end: held.log_end,
+            partition,
+        }
     }
 
     /// The records that were not handled, and those that are gone.

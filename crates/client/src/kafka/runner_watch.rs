@@ -8,6 +8,9 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use kafka_assigner_handler::{ErrorPolicy, RecordError, RecordFailures, Remedy};
 use kafka_assigner_types::id::{Epoch, Offset, TopicPartition};
 
+use super::held::Held;
+use super::pauses::Pauses;
+use super::seeks::Seeks;
 use super::state_reads::StateReaders;
 use crate::status::StoppedPartition;
 
@@ -32,6 +35,9 @@ pub(super) struct RunnerWatch<S> {
     fatal: OnceLock<String>,
     counts: [AtomicU64; 4],
     pub(super) readers: StateReaders<S>,
+    pub(super) held: Arc<Held>,
+    pub(super) pauses: Pauses,
+    pub(super) seeks: Seeks,
 }
 
 /// The counters, in the order of their fields.
@@ -45,8 +51,16 @@ pub(super) enum CountedRecord {
 
 impl<S> Default for RunnerWatch<S> {
     fn default() -> Self {
-        let (failures, stopped, fatal) = (Mutex::default(), Mutex::default(), OnceLock::new());
-        Self { failures, stopped, fatal, counts: Default::default(), readers: StateReaders::default() }
+        Self {
+            failures: Mutex::default(),
+            stopped: Mutex::default(),
+            fatal: OnceLock::new(),
+            counts: Default::default(),
+            readers: StateReaders::default(),
+            held: Arc::default(),
+            pauses: Pauses::default(),
+            seeks: Seeks::default(),
+        }
     }
 }
 
@@ -86,6 +100,12 @@ impl<S> RunnerWatch<S> {
     /// The record at `offset` was passed over while it was processed; it may come again once the state is built anew.
     pub(super) fn give_up(&self, at: &TopicPartition, offset: Offset) {
         self.failures().entry(at.clone()).or_default().give_up(offset);
+    }
+
+    /// Nobody looks at the state of a partition from outside any more, nor commands its task.
+    pub(super) fn close(&self, at: &TopicPartition) {
+        self.readers.close(at);
+        self.seeks.close(at);
     }
 
     /// The partition stands.

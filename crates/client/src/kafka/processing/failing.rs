@@ -24,6 +24,11 @@ pub(super) struct Standstill {
 }
 
 impl Standstill {
+    /// As after a record that is tried: one that fails is a standstill of its own.
+    pub(super) const fn tried() -> Self {
+        Self { under: None, is_tried: true, tries_again: false }
+    }
+
     pub(super) const fn is_now(&self) -> bool {
         self.under.is_some()
     }

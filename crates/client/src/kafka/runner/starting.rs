@@ -126,6 +126,10 @@ impl<H: RecordHandler> CatchingUp<'_, H> {
         }
         // Before it, at it or behind it offsets have no record. Those that were removed are a gap; others never had one.
         let within = self.within_log(at, start).await?;
+        if within < next && partition.begun < next {
+            // Somebody has committed less than before, and an owner of this state would leave records out.
+            return Err(Interrupted::Spoiled(format!("it is up to {next}, and the start is {start}")));
+        }
         if within > start {
             self.pass_gap(at, &mut partition.state, Gap { from: start, to: within }).await?;
         }

@@ -6,6 +6,7 @@ use kafka_assigner_types::topic_id::TopicId;
 use rdkafka::consumer::{BaseConsumer, CommitMode, Consumer as _};
 use rdkafka::mocking::MockCluster;
 use rdkafka::producer::{DefaultProducerContext, FutureProducer, FutureRecord};
+use rdkafka::types::{RDKafkaApiKey, RDKafkaRespErr};
 use rdkafka::{ClientConfig, TopicPartitionList};
 use tokio::sync::Notify;
 
@@ -101,6 +102,11 @@ impl TestBroker {
 
     pub(super) fn servers(&self) -> String {
         self.cluster.bootstrap_servers()
+    }
+
+    /// Has the broker refuse the next request of this kind.
+    pub(super) fn refuse(&self, request: RDKafkaApiKey, error: RDKafkaRespErr) {
+        self.cluster.request_errors(request, &[error]);
     }
 
     fn reader(&self) -> BaseConsumer {
