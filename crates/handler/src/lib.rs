@@ -25,6 +25,7 @@
 //! A state is what `catch_up` makes of the log, in order. `process` makes the same change, and has effects beside it. So
 //! every owner has the same state, whoever processed a record, and however often a partition moved.
 
+mod checksum;
 mod confirmations;
 mod context;
 mod error;
@@ -34,6 +35,7 @@ mod gap;
 mod handler;
 mod headers;
 mod lent_parts;
+mod on_thread;
 mod policy;
 mod preparation;
 mod record;
@@ -41,6 +43,8 @@ mod record_packer;
 mod shard_confirmations;
 mod shards;
 mod snapshot;
+#[cfg(feature = "sqlite")]
+mod sqlite_snapshots;
 mod start;
 #[cfg(feature = "testing")]
 pub mod testing;
@@ -64,4 +68,6 @@ pub use record::{Record, RecordTime};
 pub use record_packer::RecordPacker;
 pub use shards::{Sharded, ShardedState};
 pub use snapshot::{SnapshotStore, StateSnapshot};
+#[cfg(feature = "sqlite")]
+pub use sqlite_snapshots::SqliteSnapshots;
 pub use start::{StartPosition, StartPositions};
