@@ -70,6 +70,7 @@ mod status;
 pub mod stop;
 mod stopped;
 mod suspensions;
+mod tls_files;
 mod transport;
 
 pub use backoff::{Dice, RetryDelay};
@@ -97,5 +98,6 @@ pub use record_gate::RecordPermit;
 pub use status::{ConsumerHandle, ConsumerStatus, ConsumerStopped, SessionStatus, StoppedPartition};
 pub use stopped::{ConsumerError, Stopped};
 pub use suspensions::Suspensions;
+pub use tls_files::TlsFiles;
 pub use tonic::transport::ClientTlsConfig;
 pub use transport::{Acks, CommandStream, Transport};

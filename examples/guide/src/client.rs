@@ -5,7 +5,8 @@ use std::num::NonZeroU64;
 
 use bytes::Bytes;
 use kafka_assigner_client::kafka::{
-    BatchEnd, FileSnapshots, Gap, RunnerHandle, SeekError, Sharded, StartPosition, StartPositions, StateReadError,
+    BatchEnd, FileSnapshots, Gap, RunnerHandle, SeekError, Sharded, StartPosition, StartPositions,
+    StateReadError,
 };
 use kafka_assigner_client::prelude::*;
 use kafka_assigner_client::{ClientTlsConfig, GrpcTransport, TokenOrigin};

@@ -8,6 +8,7 @@ use rdkafka::error::KafkaError;
 use rdkafka::types::RDKafkaConfRes;
 use tokio::sync::Semaphore;
 
+use super::built_in;
 use super::error::KafkaRunnerError;
 use super::read_ahead::ReadAhead;
 use super::token_source::TokenSource;
@@ -110,7 +111,8 @@ impl KafkaOptions {
 
     /// # Errors
     ///
-    /// [`KafkaRunnerError::CommitInterval`], [`KafkaRunnerError::OffsetRefresh`], [`KafkaRunnerError::Setting`].
+    /// [`KafkaRunnerError::CommitInterval`], [`KafkaRunnerError::OffsetRefresh`], [`KafkaRunnerError::Setting`],
+    /// [`KafkaRunnerError::NotBuiltIn`].
     pub(super) fn validate(&self) -> Result<(), KafkaRunnerError> {
         if self.commit_interval.is_zero() {
             return Err(KafkaRunnerError::CommitInterval(self.commit_interval));
@@ -125,7 +127,8 @@ impl KafkaOptions {
                 needed: needed.to_owned(),
             }),
             _ => Ok(()),
-        })
+        })?;
+        built_in::check(self)
     }
 
     /// The value that a setting has, whatever the user sets; `None` = it is the user's.

@@ -93,6 +93,7 @@ impl<H: RecordHandler> KafkaRunner<H> {
     /// # Errors
     ///
     /// - [`KafkaRunnerError::CommitInterval`], [`KafkaRunnerError::OffsetRefresh`]: it is 0.
+    /// - [`KafkaRunnerError::NotBuiltIn`]: a setting needs a feature of cargo.
     /// - [`KafkaRunnerError::Client`]: a setting of librdkafka is unknown or out of its bounds.
     ///
     /// Brokers that can't be reached are no error; they are tried all the time.
@@ -397,6 +398,9 @@ mod recreated_test;
 #[cfg(test)]
 #[path = "runner/runner_test.rs"]
 mod runner_test;
+#[cfg(all(test, feature = "sqlite"))]
+#[path = "runner/sqlite_test.rs"]
+mod sqlite_test;
 #[cfg(test)]
 #[path = "runner/steering_test.rs"]
 mod steering_test;

@@ -8,6 +8,7 @@ mod limits;
 mod proxy;
 mod recorder;
 mod records;
+mod rotation;
 #[cfg(unix)]
 mod signals;
 mod starved;

@@ -66,7 +66,7 @@ impl<H: RecordHandler> KafkaRunner<H> {
     ///
     /// # Errors
     ///
-    /// [`KafkaRunnerError::Client`].
+    /// [`KafkaRunnerError::NotBuiltIn`], [`KafkaRunnerError::Client`].
     pub fn with_dead_letters(
         self,
         options: &KafkaOptions,
