@@ -251,9 +251,12 @@ impl<H: RecordHandler> Processing<H> {
         Ok(())
     }
 
+    /// Waits for a record, or for the end of the log where it is not known yet that processing runs.
     async fn next_record(&mut self, reader: &mut PartitionReader) -> Result<(), ReadFailure> {
         if self.live.is_some() && reader.ahead().await? == Ahead::End {
             self.idle_start(reader).await;
+            // Whoever reads the state, or goes elsewhere, is heard from now on, also where no record comes for long.
+            return Ok(());
         }
         reader.record().await
     }

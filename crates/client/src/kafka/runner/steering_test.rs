@@ -192,6 +192,20 @@ async fn nobody_but_the_owner_seeks_and_a_place_that_is_not_committed_changes_no
     assert!(matches!(late, Err(SeekError::NotOwned { .. })), "{late:?}");
 }
 
+#[tokio::test]
+async fn a_partition_without_new_records_is_read_and_goes_elsewhere_as_soon_as_it_is_owned() {
+    let mut idle = Steered::begin(false).await;
+    idle.handler.to_the_end().await;
+    idle.runner.drain(&idle.owned).await.expect("it stops");
+    idle.runner.release(&partition()).await.expect("it is given up");
+    idle.owned = GRANT.owned();
+    idle.assign().await;
+    let state = timeout(PATIENCE, idle.state()).await.expect("nobody waits for a record");
+    assert_eq!(state, from(0));
+    let place = timeout(PATIENCE, idle.seek(9)).await.expect("nobody waits for a record");
+    assert_eq!(place.expect("it is in the log"), offset(9));
+}
+
 // The owner went back while this one was warm.
 #[tokio::test]
 async fn a_state_that_is_beyond_the_start_is_built_anew() {
