@@ -14,7 +14,7 @@ use tracing::warn;
 
 use crate::causes::with_causes;
 use crate::invalid_endpoint::InvalidEndpoint;
-use crate::tls_files::{TlsFiles, TlsPem};
+use crate::tls_files::{ClientTlsFiles, TlsPem};
 use crate::transport::{Acks, CommandStream, Transport};
 
 /// A host that does not even accept a connection for this long is passed over.
@@ -45,7 +45,7 @@ enum TlsOrigin {
     #[default]
     None,
     Given(ClientTlsConfig),
-    Files(TlsFiles),
+    Files(ClientTlsFiles),
 }
 
 /// A channel, with what was in the files when it was opened.
@@ -70,7 +70,7 @@ impl GrpcTransport {
 
     /// With certificates to trust, and optionally one to show, in files that may be replaced at any time.
     #[must_use]
-    pub fn with_tls_files(files: TlsFiles) -> Self {
+    pub fn with_tls_files(files: ClientTlsFiles) -> Self {
         Self { tls: TlsOrigin::Files(files), ..Self::default() }
     }
 

@@ -67,7 +67,10 @@ mod runner_parts;
 mod runner_watch;
 mod seeks;
 mod snapshots;
+mod spans;
 mod state_reads;
+mod statistics;
+mod survey;
 mod token_source;
 
 pub use commits::ConfirmError;
@@ -91,5 +94,7 @@ pub use runner::KafkaRunner;
 pub use runner_handle::RunnerHandle;
 pub use runner_watch::RecordCounts;
 pub use seeks::SeekError;
+pub use spans::process_span;
 pub use state_reads::StateReadError;
+pub use statistics::StatisticsSink;
 pub use token_source::TokenSource;

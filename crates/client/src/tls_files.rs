@@ -12,13 +12,13 @@ use tonic::transport::{Certificate, ClientTlsConfig, Identity};
 /// While the files can't be read or do not fit together, as in the middle of being replaced, the connections that there are go
 /// on being used.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct TlsFiles {
+pub struct ClientTlsFiles {
     ca: Option<PathBuf>,
     identity: Option<(PathBuf, PathBuf)>,
     domain: Option<String>,
 }
 
-impl TlsFiles {
+impl ClientTlsFiles {
     /// Trusts the certificates in this file.
     pub fn trusting(ca: impl Into<PathBuf>) -> Self {
         Self { ca: Some(ca.into()), ..Self::default() }

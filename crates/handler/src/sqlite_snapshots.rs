@@ -73,7 +73,7 @@ impl SnapshotStore for SqliteSnapshots {
         let (topic, number) = (partition.topic.to_string(), partition.partition);
         self.with(move |connection| {
             let mut load = connection.prepare_cached(LOAD)?;
-            let row = load.query_row(params![topic, number, FORM], |row| StoredRow::of(row)).optional()?;
+            let row = load.query_row(params![topic, number, FORM], StoredRow::of).optional()?;
             Ok(row.and_then(StoredRow::snapshot))
         })
     }

@@ -9,7 +9,7 @@ use kafka_assigner_client::kafka::{
     StateReadError,
 };
 use kafka_assigner_client::prelude::*;
-use kafka_assigner_client::{ClientTlsConfig, GrpcTransport, TokenOrigin};
+use kafka_assigner_client::{ClientTlsConfig, ClientTlsFiles, GrpcTransport, TokenOrigin};
 
 /// Adds the amounts of orders up.
 #[derive(Debug)]
@@ -171,4 +171,11 @@ pub fn known_by_token() -> Result<Consumer, Box<dyn Error>> {
     let transport = GrpcTransport::with_tls(tls).with_token(token);
     let consumer = Consumer::over(ConsumerOptions::new("amounts-1", ["https://assigner:7420"]), transport)?;
     Ok(consumer)
+}
+
+/// A transport whose certificates may be replaced at any time.
+#[must_use]
+pub fn rotating() -> GrpcTransport {
+    let files = ClientTlsFiles::trusting("/run/tls/ca.crt").showing("/run/tls/tls.crt", "/run/tls/tls.key");
+    GrpcTransport::with_tls_files(files)
 }

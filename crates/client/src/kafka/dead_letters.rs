@@ -50,7 +50,7 @@ impl DeadLetters {
             config.set(key, value);
         }
         config.set("bootstrap.servers", &options.brokers);
-        let events = KafkaEvents { tokens: options.tokens.clone() };
+        let events = KafkaEvents::of(options);
         let failed = |error| KafkaRunnerError::Client(without_secret(error));
         let producer = config.create_with_context(events).map_err(failed)?;
         Ok(Self { topic, group: options.group.clone(), producer })

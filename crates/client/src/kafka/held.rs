@@ -54,7 +54,7 @@ impl RunnerPartition {
 
 /// The partitions that are held, by name.
 #[derive(Debug, Default)]
-pub(super) struct Held(Mutex<BTreeMap<TopicPartition, HeldPartition>>);
+pub(super) struct HeldByRunner(Mutex<BTreeMap<TopicPartition, HeldPartition>>);
 
 #[derive(Debug, Clone)]
 pub(super) struct HeldPartition {
@@ -71,7 +71,7 @@ impl HeldPartition {
     }
 }
 
-impl Held {
+impl HeldByRunner {
     fn partitions(&self) -> MutexGuard<'_, BTreeMap<TopicPartition, HeldPartition>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

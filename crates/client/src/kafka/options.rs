@@ -11,6 +11,7 @@ use tokio::sync::Semaphore;
 use super::built_in;
 use super::error::KafkaRunnerError;
 use super::read_ahead::ReadAhead;
+use super::statistics::StatisticsSink;
 use super::token_source::TokenSource;
 
 /// Settings that hold unless the user sets others.
@@ -93,6 +94,8 @@ pub struct KafkaOptions {
     pub settings: Vec<(String, String)>,
     /// Fetches tokens where brokers ask for SASL `OAUTHBEARER`; `None` (the default) = they don't, or librdkafka does it.
     pub tokens: Option<TokenSource>,
+    /// Takes librdkafka's statistics; `None` (the default) = it keeps none.
+    pub statistics: Option<StatisticsSink>,
 }
 
 impl KafkaOptions {
@@ -106,6 +109,7 @@ impl KafkaOptions {
             offset_refresh: Duration::from_secs(6 * 60 * 60),
             settings: Vec::new(),
             tokens: None,
+            statistics: None,
         }
     }
 
@@ -164,6 +168,9 @@ impl KafkaOptions {
             config.set(key, value);
         }
         read_ahead.apply(&mut config);
+        if let Some(sink) = &self.statistics {
+            config.set("statistics.interval.ms", sink.interval_ms().to_string());
+        }
         for (key, value) in &self.settings {
             config.set(key, value);
         }
@@ -189,6 +196,7 @@ impl fmt::Debug for KafkaOptions {
             .field("offset_refresh", &self.offset_refresh)
             .field("settings", &self.settings.iter().map(shown).collect::<Vec<_>>())
             .field("tokens", &self.tokens)
+            .field("statistics", &self.statistics)
             .finish()
     }
 }

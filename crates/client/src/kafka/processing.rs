@@ -13,7 +13,7 @@ use kafka_assigner_types::moment::Moment;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
-use tracing::{debug, error, warn};
+use tracing::{Instrument as _, debug, error, warn};
 
 use super::commits::ProcessedPosition;
 use super::cursor::{Ahead, ReadFailure};
@@ -80,6 +80,8 @@ pub(super) struct Processing<H: RecordHandler> {
     has_told_first: bool,
     /// The time before which the record that is ahead, and has failed, does not come again.
     retry_at: Option<Instant>,
+    /// The records that were processed in this turn, until they are counted.
+    uncounted: u64,
     /// The records that were processed since the last snapshot.
     since_snapshot: u64,
     /// So many records come one by one, since one of them failed as part of a batch.
@@ -103,7 +105,7 @@ enum ProcessingTurn<S> {
 }
 
 /// What is asked from outside while a partition is processed.
-struct Asked<S> {
+struct OutsideAsks<S> {
     reads: mpsc::Receiver<StateRead<S>>,
     seeks: mpsc::Receiver<SeekRequest>,
 }
@@ -131,6 +133,7 @@ impl<H: RecordHandler> Processing<H> {
             live: Some(live),
             has_told_first: false,
             retry_at: None,
+            uncounted: 0,
             since_snapshot: 0,
             singles: 0,
             standing: Standstill::default(),
@@ -170,10 +173,10 @@ impl<H: RecordHandler> Processing<H> {
     }
 
     /// Takes what is asked from outside.
-    fn listen(&self) -> Asked<H::State> {
+    fn listen(&self) -> OutsideAsks<H::State> {
         let (at, watch) = (self.owned.partition(), &self.parts.watch);
         watch.held.enter(at, PartitionPhase::Owned);
-        Asked { reads: watch.readers.open(at, self.owned.claim().clone()), seeks: watch.seeks.open(at) }
+        OutsideAsks { reads: watch.readers.open(at, self.owned.claim().clone()), seeks: watch.seeks.open(at) }
     }
 
     /// Handles one record after the word to stop, if one comes.
@@ -200,7 +203,7 @@ impl<H: RecordHandler> Processing<H> {
     async fn turn(
         &mut self,
         reader: &mut PartitionReader,
-        asked: &mut Asked<H::State>,
+        asked: &mut OutsideAsks<H::State>,
     ) -> ProcessingTurn<H::State> {
         if self.is_paused() {
             // It has begun, as far as it is to.
@@ -350,7 +353,11 @@ impl<H: RecordHandler> Processing<H> {
     async fn handle(&self, partition: &mut Partition<H::State>, record: &Record) -> Result<(), RecordError> {
         let handler = &self.parts.handler;
         if record.offset() >= self.start {
-            return guarded(handler.process(&self.context, &mut partition.state, record)).await;
+            let processed = guarded(handler.process(&self.context, &mut partition.state, record));
+            return match &self.parts.rules.spans {
+                Some(spans) => processed.instrument(spans.span(&self.context, record)).await,
+                None => processed.await,
+            };
         }
         if partition.failures.passes_over(record.offset()) {
             return Ok(());
@@ -371,7 +378,11 @@ impl<H: RecordHandler> Processing<H> {
         let handler = &self.parts.handler;
         let handled =
             guarded(async { Ok(handler.process_batch(&self.context, &mut partition.state, &records).await) });
-        let end = handled.await.unwrap_or_else(|error| {
+        let handled = match &self.parts.rules.spans {
+            Some(spans) => handled.instrument(spans.span(&self.context, &records[0])).await,
+            None => handled.await,
+        };
+        let end = handled.unwrap_or_else(|error| {
             self.singles = records.len();
             BatchEnd { handled: 0, error: Some(error) }
         });
@@ -393,7 +404,9 @@ impl<H: RecordHandler> Processing<H> {
             self.done(record.offset());
         }
         // The first and the last one are counted.
-        self.since_snapshot += records.len().saturating_sub(2) as u64;
+        let between = records.len().saturating_sub(2) as u64;
+        self.since_snapshot += between;
+        self.uncounted += between;
         match failed {
             Some((record, error)) => self.failed(partition, record, error).await,
             None => !records.is_empty(),
@@ -415,6 +428,7 @@ impl<H: RecordHandler> Processing<H> {
             }
             self.position.advance(offset.next());
             self.since_snapshot += 1;
+            self.uncounted += 1;
             self.is_live();
             self.went_on();
         }

@@ -29,7 +29,6 @@ use super::client::Client;
 use super::commits::Commits;
 use super::error::KafkaRunnerError;
 use super::held::PartitionPhase;
-use super::log_ends;
 use super::options::KafkaOptions;
 use super::partition::Partition;
 use super::processing::{Busy, Processing};
@@ -37,6 +36,7 @@ use super::producers::FencedProducers;
 use super::runner_handle::RunnerHandle;
 use super::runner_parts::{RunnerParts, RunnerRules, can_spoil};
 use super::runner_watch::SharedWatch;
+use super::survey::Survey;
 use crate::context::{OwnedContext, ReservedContext, WarmContext};
 use crate::handler::{HandlerError, PartitionHandler, Spoiled};
 use crate::status::StoppedPartition;
@@ -109,8 +109,9 @@ impl<H: RecordHandler> KafkaRunner<H> {
         tokio::spawn(committing.clone().run_until_cancelled_owned(commit));
         let (handler, permits) = (Arc::new(handler), Arc::new(Semaphore::new(options.permits())));
         let (rules, watch) = (Arc::new(RunnerRules::default()), SharedWatch::<H::State>::default());
-        let look = log_ends::keep_looking(client.clone(), watch.held.clone());
-        tokio::spawn(committing.clone().run_until_cancelled_owned(look));
+        let handle = RunnerHandle { watch: watch.clone(), commits: commits.clone() };
+        let survey = Survey::new(client.clone(), handle, options.group.clone()).keep_looking();
+        tokio::spawn(committing.clone().run_until_cancelled_owned(survey));
         let parts = RunnerParts { handler, client, commits, permits, rules, watch };
         Ok(Self { parts, slots: Mutex::default(), _committing: committing.drop_guard() })
     }
@@ -392,6 +393,12 @@ async fn cut<S>(running: RunningTask<S>) -> Option<S> {
 #[cfg(test)]
 #[path = "runner/confirmed_test.rs"]
 mod confirmed_test;
+#[cfg(test)]
+#[path = "runner/metrics_test.rs"]
+mod metrics_test;
+#[cfg(test)]
+#[path = "runner/observed_test.rs"]
+mod observed_test;
 #[cfg(test)]
 #[path = "runner/recreated_test.rs"]
 mod recreated_test;

@@ -128,6 +128,13 @@ impl<S> RunnerHandle<S> {
         self.watch.counts()
     }
 
+    /// The records that were processed since the runner was made, those that were passed over included. One turn of a partition
+    /// is counted at its end.
+    #[must_use]
+    pub fn processed(&self) -> u64 {
+        self.watch.processed()
+    }
+
     /// The partitions that stand before a record that can't be handled, in their order.
     #[must_use]
     pub fn stopped(&self) -> Vec<StoppedPartition> {

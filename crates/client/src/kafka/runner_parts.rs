@@ -11,6 +11,7 @@ use super::dead_letters::DeadLetters;
 use super::producers::FencedProducers;
 use super::runner_watch::SharedWatch;
 use super::snapshots::Snapshots;
+use super::spans::RecordSpans;
 
 /// The rules of a runner, as its user set them.
 #[derive(Clone, Default)]
@@ -23,6 +24,8 @@ pub(super) struct RunnerRules {
     pub(super) producers: Option<FencedProducers>,
     /// The topic for records that nobody can handle; `None` = nowhere.
     pub(super) dead_letters: Option<DeadLetters>,
+    /// Makes a span for each record; `None` = there is none.
+    pub(super) spans: Option<RecordSpans>,
     /// `None` = every rebuild begins where the handler says.
     pub(super) snapshots: Option<Snapshots>,
 }

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use kafka_assigner_handler::{ErrorPolicy, RecordError, RecordFailures, Remedy};
 use kafka_assigner_types::id::{Epoch, Offset, TopicPartition};
 
-use super::held::Held;
+use super::held::HeldByRunner;
 use super::pauses::Pauses;
 use super::seeks::Seeks;
 use super::state_reads::StateReaders;
@@ -34,8 +34,9 @@ pub(super) struct RunnerWatch<S> {
     stopped: Mutex<BTreeMap<TopicPartition, StoppedPartition>>,
     fatal: OnceLock<String>,
     counts: [AtomicU64; 4],
+    processed: AtomicU64,
     pub(super) readers: StateReaders<S>,
-    pub(super) held: Arc<Held>,
+    pub(super) held: Arc<HeldByRunner>,
     pub(super) pauses: Pauses,
     pub(super) seeks: Seeks,
 }
@@ -56,6 +57,7 @@ impl<S> Default for RunnerWatch<S> {
             stopped: Mutex::default(),
             fatal: OnceLock::new(),
             counts: Default::default(),
+            processed: AtomicU64::new(0),
             readers: StateReaders::default(),
             held: Arc::default(),
             pauses: Pauses::default(),
@@ -157,6 +159,15 @@ impl<S> RunnerWatch<S> {
 
     pub(super) fn count(&self, what: CountedRecord) {
         self.counts[what as usize].fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// So many more records were processed.
+    pub(super) fn count_processed(&self, records: u64) {
+        self.processed.fetch_add(records, Ordering::Relaxed);
+    }
+
+    pub(super) fn processed(&self) -> u64 {
+        self.processed.load(Ordering::Relaxed)
     }
 
     pub(super) fn counts(&self) -> RecordCounts {

@@ -5,6 +5,7 @@ mod fake;
 mod farewell;
 mod grpc;
 mod limits;
+mod metrics;
 mod proxy;
 mod recorder;
 mod records;

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use kafka_assigner_client::proto::v1::HeartbeatRequest;
 use kafka_assigner_client::proto::v1::kafka_assigner_server::KafkaAssignerServer;
-use kafka_assigner_client::{GrpcTransport, TlsFiles, Transport as _};
+use kafka_assigner_client::{ClientTlsFiles, GrpcTransport, Transport as _};
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use tokio::net::TcpListener;
 use tokio_stream::wrappers::TcpListenerStream;
@@ -63,7 +63,7 @@ async fn a_certificate_that_is_replaced_counts_for_the_next_call() {
     let (signer, folder) = (Signer::new(), tempfile::tempdir().expect("a folder"));
     let (address, _server) = signer.serve().await;
     fs::write(folder.path().join("ca.crt"), signer.0.pem()).expect("it is written");
-    let files = TlsFiles::trusting(folder.path().join("ca.crt"))
+    let files = ClientTlsFiles::trusting(folder.path().join("ca.crt"))
         .showing(folder.path().join("tls.crt"), folder.path().join("tls.key"))
         .expecting("localhost");
     let transport = GrpcTransport::with_tls_files(files);

@@ -55,6 +55,7 @@ impl<H: RecordHandler> Processing<H> {
             self.busy.set(None);
         }
         self.tell_handled();
+        self.parts.watch.count_processed(std::mem::take(&mut self.uncounted));
     }
 
     /// Tells others of the last record that was handled.

@@ -4,9 +4,10 @@ use std::num::NonZeroU64;
 use std::sync::Arc;
 
 use kafka_assigner_handler::{
-    CommitRule, ErrorPolicy, GapRule, RecordHandler, SnapshotStore, StartPositions,
+    CommitRule, ErrorPolicy, GapRule, PartitionContext, Record, RecordHandler, SnapshotStore, StartPositions,
 };
 use kafka_assigner_types::name::TopicName;
+use tracing::Span;
 
 use super::KafkaRunner;
 use crate::kafka::dead_letters::DeadLetters;
@@ -15,6 +16,7 @@ use crate::kafka::options::KafkaOptions;
 use crate::kafka::producers::FencedProducers;
 use crate::kafka::runner_parts::RunnerRules;
 use crate::kafka::snapshots::Snapshots;
+use crate::kafka::spans::RecordSpans;
 
 impl<H: RecordHandler> KafkaRunner<H> {
     /// Takes the fences of `producers` with each partition, before the rest of its log is read. Off without this call. A
@@ -57,6 +59,17 @@ impl<H: RecordHandler> KafkaRunner<H> {
     #[must_use]
     pub fn with_snapshots(self, store: impl SnapshotStore, every: NonZeroU64) -> Self {
         self.with(|rules| rules.snapshots = Some(Snapshots::new(store, every)))
+    }
+
+    /// Processes each record in the span that `make` makes for it, for example [`process_span`](crate::kafka::process_span), with
+    /// the parent of which the record's headers tell; a batch in that of its first record. Off without this call, since it costs
+    /// something for each record.
+    #[must_use]
+    pub fn with_spans(
+        self,
+        make: impl Fn(&PartitionContext, &Record) -> Span + Send + Sync + 'static,
+    ) -> Self {
+        self.with(|rules| rules.spans = Some(RecordSpans::new(make)))
     }
 
     /// Writes records that are dead-lettered to `topic`, which must exist or be created by the brokers. Each has its key, value,

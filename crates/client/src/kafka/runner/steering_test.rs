@@ -17,7 +17,7 @@ const EPOCH: Epoch = Epoch(5);
 
 /// Has each record in its state, and notes those that it processes.
 #[derive(Clone, Default)]
-struct Noting {
+pub(super) struct Noting {
     processed: Arc<Mutex<Vec<i64>>>,
 }
 
@@ -27,7 +27,7 @@ impl Noting {
     }
 
     /// Waits until the last record of the topic is processed, and returns those that were.
-    async fn to_the_end(&self) -> Vec<i64> {
+    pub(super) async fn to_the_end(&self) -> Vec<i64> {
         let last = || self.processed.lock().expect("no panic inside").last().copied();
         let all = async {
             while last() != Some(RECORDS - 1) {
@@ -72,17 +72,17 @@ impl RecordHandler for Noting {
     }
 }
 
-struct Steered {
+pub(super) struct Steered {
     broker: TestBroker,
-    handler: Noting,
-    runner: KafkaRunner<Noting>,
-    handle: RunnerHandle<Vec<i64>>,
-    owned: OwnedContext,
+    pub(super) handler: Noting,
+    pub(super) runner: KafkaRunner<Noting>,
+    pub(super) handle: RunnerHandle<Vec<i64>>,
+    pub(super) owned: OwnedContext,
 }
 
 impl Steered {
     /// An owner that has begun; paused before if it is to be.
-    async fn begin(is_paused: bool) -> Self {
+    pub(super) async fn begin(is_paused: bool) -> Self {
         let (broker, handler) = (TestBroker::start().await, Noting::default());
         let options = KafkaOptions::new(broker.servers(), "g");
         let runner = KafkaRunner::new(&options, handler.clone()).expect("valid options");
@@ -138,7 +138,7 @@ async fn a_paused_partition_begins_no_record_and_is_read_shown_and_drained() {
 #[tokio::test]
 async fn a_partition_that_is_resumed_goes_on_and_its_lag_is_shown() {
     let resumed = Steered::begin(true).await;
-    log_ends::look(&resumed.runner.parts.client, &resumed.runner.parts.watch.held).await;
+    crate::kafka::log_ends::look(&resumed.runner.parts.client, &resumed.runner.parts.watch.held).await;
     assert_eq!(resumed.handle.partitions()[0].lag(), Some(10));
     resumed.handle.resume(&partition());
     assert_eq!(resumed.handler.to_the_end().await, from(0));

@@ -70,7 +70,14 @@ mod tests {
 
     fn warming(warmed: Option<(u64, u64)>) -> RunnerPartition {
         let phase = PartitionPhase::Warming;
-        RunnerPartition { phase, epoch: None, processed: None, committed: None, warmed, ..owned("t", 0, Some(9)) }
+        RunnerPartition {
+            phase,
+            epoch: None,
+            processed: None,
+            committed: None,
+            warmed,
+            ..owned("t", 0, Some(9))
+        }
     }
 
     #[test]
