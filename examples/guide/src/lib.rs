@@ -2,6 +2,7 @@
 
 pub mod client;
 pub mod fencing;
+pub mod joins;
 pub mod lines;
 pub mod native;
 pub mod routers;
