@@ -61,7 +61,7 @@ fn read(path: &Path) -> Result<Vec<u8>, Status> {
         .map_err(|error| Status::unavailable(format!("the file {} can't be read: {error}", path.display())))
 }
 
-/// What was read of such files.
+/// The content of such files.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct TlsPem {
     ca: Option<Vec<u8>>,

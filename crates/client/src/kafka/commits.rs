@@ -104,7 +104,7 @@ impl Commits {
         self.tracked.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What is known of a partition that has begun: the epoch, the offset after the last record that was processed, and the one
+    /// The epoch of a partition that has begun, the offset after the last record that was processed, and the one
     /// that was committed.
     pub(super) fn known(&self, partition: &TopicPartition) -> Option<(Epoch, Offset, Offset)> {
         let tracked = self.tracked();

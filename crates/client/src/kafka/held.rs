@@ -64,7 +64,7 @@ pub(super) struct HeldPartition {
 }
 
 impl HeldPartition {
-    /// What is done of a preparation, of what.
+    /// The part of a preparation that is done, and the whole.
     pub(super) fn warmed(&self) -> Option<(u64, u64)> {
         let [done, total] = [&self.progress.done, &self.progress.total].map(|n| n.load(Ordering::Relaxed));
         (total > 0).then_some((done, total))

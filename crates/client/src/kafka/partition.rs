@@ -15,6 +15,8 @@ pub(super) struct Partition<S> {
     pub(super) state: S,
     /// The offset at which its reading began.
     pub(super) begun: Offset,
+    /// The place up to which records are read into the state only, though processing has begun; 0 = there is none.
+    pub(super) place: Offset,
     /// The failures of its records that were known when it was prepared.
     pub(super) failures: RecordFailures,
     /// True while a record is with the handler. A call that is dropped then takes the record along, and leaves the state
@@ -28,7 +30,8 @@ pub(super) struct Partition<S> {
 impl<S> Partition<S> {
     pub(super) fn new(reader: PartitionReader, state: S, failures: RecordFailures) -> Self {
         let begun = reader.next();
-        Self { reader, state, begun, failures, is_cut: false, confirmed: None }
+        let place = Offset::ZERO;
+        Self { reader, state, begun, place, failures, is_cut: false, confirmed: None }
     }
 
     /// The context for its handler, with which it confirms records of this state.
@@ -40,9 +43,14 @@ impl<S> Partition<S> {
         }
     }
 
+    /// The offset at which this owner goes on to process.
+    pub(super) fn start(&self) -> Offset {
+        self.reader.next().max(self.place)
+    }
+
     /// The offset at which another owner is to start: the records before it were processed, and confirmed where that counts.
     pub(super) fn stop(&self) -> Offset {
-        let next = self.reader.next();
+        let next = self.start();
         self.confirmed.as_ref().map_or(next, |confirmed| confirmed.next().min(next))
     }
 

@@ -340,8 +340,8 @@ impl<H: RecordHandler> PartitionHandler for KafkaRunner<H> {
         if let Err(error) = self.finish(context, &mut partition).await {
             // The partition counts as processed here until a drain succeeds, and it may stay: nobody would say so. Nobody
             // waits for its first record.
-            let next = partition.reader.next();
-            drop(self.process(context, *partition, next));
+            let start = partition.start();
+            drop(self.process(context, *partition, start));
             return Err(error);
         }
         // What is confirmed from here on comes too late.

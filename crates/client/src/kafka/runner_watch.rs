@@ -94,6 +94,11 @@ impl<S> RunnerWatch<S> {
         self.failures().get(at).cloned().unwrap_or_default()
     }
 
+    /// Every record of the partition is tried as one that has not failed yet.
+    pub(super) fn forget_failures(&self, at: &TopicPartition) {
+        self.failures().remove(at);
+    }
+
     /// The record at `offset` is passed over without a call from now on; false = too many are.
     pub(super) fn pass_over(&self, at: &TopicPartition, offset: Offset) -> bool {
         self.failures().entry(at.clone()).or_default().pass_over(offset)

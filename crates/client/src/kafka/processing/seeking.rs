@@ -1,6 +1,6 @@
 //! Going on at another place of the log.
 
-use kafka_assigner_handler::{Confirm as _, RecordHandler, StartPosition};
+use kafka_assigner_handler::{Confirm as _, RecordFailures, RecordHandler, StartPosition};
 use kafka_assigner_types::id::{Epoch, Offset};
 use tracing::info;
 
@@ -43,18 +43,20 @@ impl<H: RecordHandler> Processing<H> {
         let (at, next) = (self.context.partition(), partition.reader.next());
         info!(partition = %at, from = %next, to = %place, "going on at another place");
         self.parts.watch.end_stop(at);
+        // What failed before may be mended: whoever goes there wants it tried.
+        self.parts.watch.forget_failures(at);
         if seek_way(next, place) == SeekWay::Back {
             self.owned.spoil();
             return Err(ProcessingEnded);
         }
-        self.start = place;
+        (self.start, partition.place) = (place, place);
         self.position = self.parts.commits.position(at);
         partition.confirmed.iter().for_each(|confirmed| confirmed.confirm(place));
         if self.standing.is_now() {
             self.standing = Standstill::tried();
             self.owned.wake_driver();
         }
-        self.retry_at = None;
+        (self.retry_at, partition.failures) = (None, RecordFailures::default());
         Ok(())
     }
 }

@@ -85,7 +85,7 @@ impl<H: RecordHandler> CatchingUp<'_, H> {
         self.fence(context.partition(), context.claim()).await?;
         self.fence_by_handler(&context_of(context)).await?;
         let start = match context.start_offset() {
-            _ if context.is_resumed() => partition.reader.next(),
+            _ if context.is_resumed() => partition.start(),
             Some(offset) => offset,
             None => self.committed_or_start(context.partition(), context.topic_id()).await?,
         };

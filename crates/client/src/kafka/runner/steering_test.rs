@@ -173,6 +173,19 @@ async fn going_forward_reads_what_is_between_into_the_state_only() {
     assert_eq!(forward.runner.drain(&forward.owned).await.expect("it stops"), Some(offset(RECORDS)));
 }
 
+// The records in between are for no owner to process.
+#[tokio::test]
+async fn a_drain_before_the_place_is_reached_hands_over_at_the_place() {
+    let forward = Steered::begin(true).await;
+    assert_eq!(forward.seek(6).await.expect("it is in the log"), offset(6));
+    assert_eq!(forward.runner.drain(&forward.owned).await.expect("it stops"), Some(offset(6)));
+    let resumed = OwnedContext { resumed: true, ..GRANT.owned() };
+    forward.handle.resume(&partition());
+    forward.runner.assigned(&resumed).await.expect("it goes on");
+    assert_eq!(forward.handler.to_the_end().await, from(6));
+    assert_eq!(forward.state().await, from(0));
+}
+
 #[tokio::test]
 async fn nobody_but_the_owner_seeks_and_a_place_that_is_not_committed_changes_nothing() {
     let owner = Steered::begin(true).await;
