@@ -10,9 +10,11 @@ use kafka_assigner_proto::{BearerToken, TokenOrigin, v1};
 use tonic::Status;
 use tonic::service::interceptor::InterceptedService;
 use tonic::transport::{Channel, ClientTlsConfig, Endpoint};
+use tracing::warn;
 
 use crate::causes::with_causes;
 use crate::invalid_endpoint::InvalidEndpoint;
+use crate::tls_files::{ClientTlsFiles, TlsPem};
 use crate::transport::{Acks, CommandStream, Transport};
 
 /// A host that does not even accept a connection for this long is passed over.
@@ -31,10 +33,26 @@ pub type CallerChannel = InterceptedService<Channel, BearerToken>;
 /// A balanced channel would send calls to dead instances; here the session decides which instance is called.
 #[derive(Debug, Default)]
 pub struct GrpcTransport {
-    tls: Option<ClientTlsConfig>,
+    tls: TlsOrigin,
     token: BearerToken,
     routes: BTreeMap<String, String>,
-    channels: Mutex<BTreeMap<String, Channel>>,
+    channels: Mutex<BTreeMap<String, OpenChannel>>,
+}
+
+/// The origin of certificates to trust and to show.
+#[derive(Debug, Default)]
+enum TlsOrigin {
+    #[default]
+    None,
+    Given(ClientTlsConfig),
+    Files(ClientTlsFiles),
+}
+
+/// A channel, with what was in the files when it was opened.
+#[derive(Debug, Clone)]
+struct OpenChannel {
+    channel: Channel,
+    pem: Option<TlsPem>,
 }
 
 impl GrpcTransport {
@@ -47,7 +65,13 @@ impl GrpcTransport {
     /// With certificates to trust, and optionally one to show, for "https://" endpoints.
     #[must_use]
     pub fn with_tls(tls: ClientTlsConfig) -> Self {
-        Self { tls: Some(tls), ..Self::default() }
+        Self { tls: TlsOrigin::Given(tls), ..Self::default() }
+    }
+
+    /// With certificates to trust, and optionally one to show, in files that may be replaced at any time.
+    #[must_use]
+    pub fn with_tls_files(files: ClientTlsFiles) -> Self {
+        Self { tls: TlsOrigin::Files(files), ..Self::default() }
     }
 
     /// Shows a bearer token with each call, by which instances with an access file know who calls. Use TLS beside it: whoever
@@ -79,20 +103,33 @@ impl GrpcTransport {
     }
 
     fn connection(&self, endpoint: &str) -> Result<Channel, Status> {
+        let pem = self.tls.read();
         let mut channels = self.channels.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(channel) = channels.get(endpoint) {
-            return Ok(channel.clone());
+        let before = channels.get(endpoint);
+        if let (Some(open), Ok(pem)) = (before, &pem)
+            && open.pem == *pem
+        {
+            return Ok(open.channel.clone());
         }
-        if channels.len() >= MAX_CHANNELS {
-            // Those in use live on in their calls.
-            channels.clear();
+        let opened = pem.and_then(|pem| self.open(self.address(endpoint), pem));
+        match (opened, before) {
+            (Ok(opened), _) => {
+                if channels.len() >= MAX_CHANNELS {
+                    // Those in use live on in their calls.
+                    channels.clear();
+                }
+                channels.insert(endpoint.to_owned(), opened.clone());
+                Ok(opened.channel)
+            }
+            (Err(error), Some(open)) => {
+                warn!(endpoint, %error, "certificates were replaced, and can't be used yet");
+                Ok(open.channel.clone())
+            }
+            (Err(error), None) => Err(error),
         }
-        let channel = self.open(self.address(endpoint))?;
-        channels.insert(endpoint.to_owned(), channel.clone());
-        Ok(channel)
     }
 
-    fn open(&self, address: &str) -> Result<Channel, Status> {
+    fn open(&self, address: &str, pem: Option<TlsPem>) -> Result<OpenChannel, Status> {
         let unusable = |error: InvalidEndpoint| Status::unavailable(error.to_string());
         let wrong =
             |error: tonic::transport::Error| unusable(InvalidEndpoint::new(address, with_causes(&error)));
@@ -104,18 +141,17 @@ impl GrpcTransport {
             .http2_keep_alive_interval(KEEPALIVE_EVERY)
             .keep_alive_timeout(KEEPALIVE_BOUND)
             .keep_alive_while_idle(true);
-        match &self.tls {
-            Some(tls) if is_secure(address) => {
-                Ok(endpoint.tls_config(tls.clone()).map_err(wrong)?.connect_lazy())
-            }
-            _ => Ok(endpoint.connect_lazy()),
-        }
+        let endpoint = match self.tls.config(pem.as_ref()) {
+            Some(tls) if is_secure(address) => endpoint.tls_config(tls).map_err(wrong)?,
+            _ => endpoint,
+        };
+        Ok(OpenChannel { channel: endpoint.connect_lazy(), pem })
     }
 
     fn check_address(&self, address: &str) -> Result<(), InvalidEndpoint> {
         InvalidEndpoint::check(address)?;
         match &self.tls {
-            None if is_secure(address) => {
+            TlsOrigin::None if is_secure(address) => {
                 Err(InvalidEndpoint::new(address, "https needs a transport that was made with TLS"))
             }
             _ => Ok(()),
@@ -125,6 +161,24 @@ impl GrpcTransport {
     /// The address over which `endpoint` is reached.
     fn address<'a>(&'a self, endpoint: &'a str) -> &'a str {
         self.routes.get(endpoint).map_or(endpoint, String::as_str)
+    }
+}
+
+impl TlsOrigin {
+    /// What is in the files now; `None` = there are none.
+    fn read(&self) -> Result<Option<TlsPem>, Status> {
+        match self {
+            Self::Files(files) => files.read().map(Some),
+            Self::None | Self::Given(_) => Ok(None),
+        }
+    }
+
+    fn config(&self, pem: Option<&TlsPem>) -> Option<ClientTlsConfig> {
+        match self {
+            Self::None => None,
+            Self::Given(config) => Some(config.clone()),
+            Self::Files(_) => pem.map(TlsPem::config),
+        }
     }
 }
 

@@ -24,18 +24,21 @@
 //!
 //! # TLS, SASL and zstd
 //!
-//! librdkafka is built with a C compiler alone, so without TLS, SASL/SCRAM, OAUTHBEARER (all three need OpenSSL), Kerberos
-//! (libsasl2) and zstd. Add rdkafka in the same version to your own manifest, with what you need; cargo then builds one
-//! librdkafka with all of it:
+//! librdkafka is built with a C compiler alone, and then has SASL/PLAIN, gzip, snappy and lz4. Features of this crate build more:
 //!
-//! ```toml
-//! rdkafka = { version = "0.39", features = ["ssl", "zstd"] } # "gssapi" for Kerberos
-//! ```
+//! - `ssl`: TLS; needs OpenSSL's headers.
+//! - `sasl`: SASL/SCRAM and OAUTHBEARER, for which librdkafka needs OpenSSL; the same as `ssl`.
+//! - `zstd`: batches that were compressed with zstd.
 //!
-//! [`KafkaOptions::settings`] then take `security.protocol` and the like, also for [`FencedProducers`], and
+//! Kerberos needs libsasl2 and its headers: add `rdkafka` in the same version with the feature `gssapi` to your own manifest, and
+//! cargo builds one librdkafka with both. It is not tested here. A setting that needs what is not built in is refused with the name
+//! of the feature ([`KafkaRunnerError::NotBuiltIn`]).
+//!
+//! [`KafkaOptions::settings`] take `security.protocol` and the like, also for [`FencedProducers`], and
 //! [`KafkaOptions::tokens`] fetches tokens for OAUTHBEARER.
 
 mod blocking;
+mod built_in;
 mod client;
 mod commit_note;
 mod commit_thread;
@@ -45,11 +48,14 @@ mod dead_letters;
 mod error;
 mod events;
 mod fetchers;
+mod held;
+mod log_ends;
 mod log_positions;
 mod lookup;
 mod options;
 mod ownership;
 mod partition;
+mod pauses;
 mod processing;
 mod producers;
 mod read_ahead;
@@ -58,19 +64,27 @@ mod runner;
 mod runner_handle;
 mod runner_parts;
 mod runner_watch;
+mod seeks;
 mod snapshots;
+mod spans;
 mod state_reads;
+mod statistics;
 mod stop_word;
+mod survey;
 mod taken_records;
 mod token_source;
 
+pub use commits::ConfirmError;
 pub use error::KafkaRunnerError;
+pub use held::{PartitionPhase, RunnerPartition};
+#[cfg(feature = "sqlite")]
+pub use kafka_assigner_handler::SqliteSnapshots;
 /// The trait that a user implements to handle records, and what comes with it.
 pub use kafka_assigner_handler::{
-    BatchEnd, Closing, ErrorPolicy, FileSnapshots, Gap, GapRule, OpenedState, OrUnchanged, Ownership,
-    PartitionContext, Preparation, PreparationProgress, Record, RecordError, RecordHandler, RecordHeader,
-    RecordHeaders, RecordTime, Remedy, Sharded, ShardedState, SnapshotStore, StartPosition, StartPositions,
-    StateAfter, StateSnapshot,
+    BatchEnd, Closing, CommitRule, ErrorPolicy, FileSnapshots, Gap, GapRule, OpenedState, OrUnchanged,
+    Ownership, PartitionContext, Preparation, PreparationProgress, Record, RecordError, RecordHandler,
+    RecordHeader, RecordHeaders, RecordTime, Remedy, Sharded, ShardedState, SnapshotStore, StartPosition,
+    StartPositions, StateAfter, StateSnapshot,
 };
 pub use options::KafkaOptions;
 pub use producers::{FencedProducers, WriteError};
@@ -80,5 +94,8 @@ pub use rdkafka::client::OAuthToken;
 pub use runner::KafkaRunner;
 pub use runner_handle::RunnerHandle;
 pub use runner_watch::RecordCounts;
+pub use seeks::SeekError;
+pub use spans::process_span;
 pub use state_reads::StateReadError;
+pub use statistics::StatisticsSink;
 pub use token_source::TokenSource;

@@ -57,6 +57,7 @@ mod handler;
 mod invalid_endpoint;
 #[cfg(feature = "kafka")]
 pub mod kafka;
+mod metrics;
 mod named_partition;
 mod options;
 mod own_thread;
@@ -70,6 +71,7 @@ mod status;
 pub mod stop;
 mod stopped;
 mod suspensions;
+mod tls_files;
 mod transport;
 
 pub use backoff::{Dice, RetryDelay};
@@ -92,10 +94,12 @@ pub use kafka_assigner_types::kv::LeaseId;
 pub use kafka_assigner_types::moment::Moment;
 pub use kafka_assigner_types::name::{InvalidName, TopicName};
 pub use kafka_assigner_types::topic_id::TopicId;
+pub use metrics::{METRICS, Metric, MetricKind, describe_metrics};
 pub use options::{ConsumerOptions, OnStop, OptionsError};
 pub use record_gate::RecordPermit;
 pub use status::{ConsumerHandle, ConsumerStatus, ConsumerStopped, SessionStatus, StoppedPartition};
 pub use stopped::{ConsumerError, Stopped};
 pub use suspensions::Suspensions;
+pub use tls_files::ClientTlsFiles;
 pub use tonic::transport::ClientTlsConfig;
 pub use transport::{Acks, CommandStream, Transport};

@@ -69,6 +69,18 @@ impl ConsumerHandle {
         self.claim.is_valid()
     }
 
+    /// True until the consumer has ended: for the probe whose failure restarts a process.
+    #[must_use]
+    pub fn is_live(&self) -> bool {
+        self.status.has_changed().is_ok()
+    }
+
+    /// True if the session is open and lets its owner act: for the probe that says whether a process counts as started.
+    #[must_use]
+    pub fn is_ready(&self) -> bool {
+        self.is_live() && self.status.borrow().session.is_some() && self.claim.is_valid()
+    }
+
     /// Waits until `reached` holds, and returns the status for which it does.
     ///
     /// Cancel safe.

@@ -5,8 +5,10 @@ use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use kafka_assigner_types::id::{Epoch, TopicPartition};
+use kafka_assigner_types::id::{Epoch, Offset, TopicPartition};
 use kafka_assigner_types::topic_id::TopicId;
+
+use crate::confirmations::Confirm;
 
 /// The right to act for a partition, as a source of records has it.
 pub trait Ownership: Any + Send + Sync {
@@ -28,13 +30,26 @@ pub struct PartitionContext {
     partition: TopicPartition,
     topic_id: Option<TopicId>,
     ownership: Arc<dyn Ownership>,
+    /// `None` = what is processed is committed, without a word.
+    confirm: Option<Arc<dyn Confirm>>,
 }
 
 impl PartitionContext {
     /// The context of `partition`, of the topic with this id, under `ownership`.
     #[must_use]
     pub fn new(partition: TopicPartition, topic_id: Option<TopicId>, ownership: Arc<dyn Ownership>) -> Self {
-        Self { partition, topic_id, ownership }
+        Self { partition, topic_id, ownership, confirm: None }
+    }
+
+    /// The same context, with somebody who takes what the handler [confirms](Self::confirm). For runners.
+    #[must_use]
+    pub fn confirmed_by(self, confirm: Arc<dyn Confirm>) -> Self {
+        Self { confirm: Some(confirm), ..self }
+    }
+
+    /// The same context with another one who takes it, if anybody does.
+    pub(crate) fn confirming(&self, wrap: impl FnOnce(Arc<dyn Confirm>) -> Arc<dyn Confirm>) -> Self {
+        Self { confirm: self.confirm.clone().map(wrap), ..self.clone() }
     }
 
     /// The partition.
@@ -60,6 +75,18 @@ impl PartitionContext {
     #[must_use]
     pub fn may_act(&self) -> bool {
         self.ownership.may_act()
+    }
+
+    /// Says that the effects of all records before `next` are safe, so that this may be committed. Under
+    /// [`CommitRule::Confirmed`](crate::CommitRule::Confirmed) nothing is committed without it; else it does nothing.
+    ///
+    /// It may be said at any time and from any task, by a clone of the context that came with the records, for as long as the
+    /// state lives under which they were processed; afterwards it counts for nothing. Never more is committed than was
+    /// processed: a word that is ahead counts when processing has come there. Smaller numbers than before say nothing new.
+    pub fn confirm(&self, next: Offset) {
+        if let Some(confirm) = &self.confirm {
+            confirm.confirm(next);
+        }
     }
 
     /// Ends when the right to act is over for good.

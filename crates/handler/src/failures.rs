@@ -23,6 +23,7 @@ const MOST_COUNTED: usize = 1_000;
 pub struct RecordFailures {
     failed: BTreeMap<Offset, u32>,
     passed_over: BTreeSet<Offset>,
+    given_up: BTreeSet<Offset>,
     seed: u64,
 }
 
@@ -72,6 +73,28 @@ impl RecordFailures {
         }
     }
 
+    /// The record at `offset` was passed over while it was processed, and is not committed yet, though the state has to be
+    /// built anew: it may come again, and must not be given up twice.
+    pub fn give_up(&mut self, offset: Offset) {
+        self.given_up.insert(offset);
+        if self.given_up.len() > MOST_PASSED_OVER {
+            // The oldest ones were committed long ago, or their letters are written again.
+            self.given_up.pop_first();
+        }
+    }
+
+    /// True if the record at `offset` was given up, and is to be passed over without a call.
+    #[must_use]
+    pub fn gave_up(&self, offset: Offset) -> bool {
+        !self.given_up.is_empty() && self.given_up.contains(&offset)
+    }
+
+    /// True if a record at `next`, or behind it, was given up.
+    #[must_use]
+    pub fn gave_up_behind(&self, next: Offset) -> bool {
+        self.given_up.last().is_some_and(|last| *last >= next)
+    }
+
     /// A number from 0 to 1, another one for each attempt.
     fn dice(&self, offset: Offset, failed: u32) -> f64 {
         let mut bits = self.seed ^ offset.get().cast_unsigned().rotate_left(32) ^ u64::from(failed);
@@ -115,6 +138,14 @@ mod tests {
         assert_eq!(failures.decide(offset(6), &error, &policy), Remedy::Skip);
         assert_eq!((failures.attempts(offset(6)), failures.attempts(offset(5))), (2, 1));
         assert_eq!(failures.decide(offset(5), &error, &policy), Remedy::Skip, "a rebuild forgets no attempt");
+    }
+
+    #[test]
+    fn the_oldest_records_that_were_given_up_are_forgotten_beyond_the_bound() {
+        let mut failures = RecordFailures::default();
+        (0..1_001).for_each(|number| failures.give_up(offset(number)));
+        assert!(!failures.gave_up(offset(0)) && failures.gave_up(offset(1)));
+        assert!(failures.gave_up_behind(offset(1_000)) && !failures.gave_up_behind(offset(1_001)));
     }
 
     #[test]

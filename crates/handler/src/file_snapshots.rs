@@ -6,12 +6,12 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
-use futures::FutureExt as _;
-use futures::channel::oneshot;
 use futures::future::BoxFuture;
 use kafka_assigner_types::id::{Offset, TopicPartition};
 use kafka_assigner_types::topic_id::TopicId;
 
+use crate::checksum::checksum;
+use crate::on_thread::on_thread;
 use crate::snapshot::{SnapshotStore, StateSnapshot};
 
 /// The first bytes of a file; the last two are the version of its form.
@@ -67,22 +67,6 @@ impl SnapshotStore for FileSnapshots {
     }
 }
 
-/// Does what may wait for a disk on a thread of its own.
-fn on_thread<R: Send + 'static>(
-    work: impl FnOnce() -> io::Result<R> + Send + 'static,
-) -> BoxFuture<'static, Result<R, Box<dyn StdError + Send + Sync>>> {
-    let (answer, answered) = oneshot::channel();
-    let started = std::thread::Builder::new().name("snapshot".to_owned()).spawn(move || {
-        // Whoever asked may have given up.
-        let _ = answer.send(work());
-    });
-    async move {
-        started?;
-        Ok(answered.await??)
-    }
-    .boxed()
-}
-
 fn replace(path: &Path, snapshot: &StateSnapshot) -> io::Result<()> {
     let new = path.with_extension("new");
     let mut file = File::create(&new)?;
@@ -114,12 +98,6 @@ fn decode(file: &Bytes) -> Option<StateSnapshot> {
         topic_id: TopicId::new(id.try_into().ok()?),
         bytes,
     })
-}
-
-/// FNV-1a (Fowler, Noll, Vo), which finds a file that was cut or hit; nobody forges snapshots here.
-fn checksum<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> u64 {
-    let bytes = parts.into_iter().flatten();
-    bytes.fold(0xcbf2_9ce4_8422_2325, |sum, byte| (sum ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
 #[cfg(test)]

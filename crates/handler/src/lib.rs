@@ -25,6 +25,8 @@
 //! A state is what `catch_up` makes of the log, in order. `process` makes the same change, and has effects beside it. So
 //! every owner has the same state, whoever processed a record, and however often a partition moved.
 
+mod checksum;
+mod confirmations;
 mod context;
 mod error;
 mod failures;
@@ -34,15 +36,20 @@ mod handler;
 mod headers;
 mod lent_parts;
 mod lent_records;
+mod on_thread;
 mod policy;
 mod preparation;
 mod record;
+mod shard_confirmations;
 mod shards;
 mod snapshot;
+#[cfg(feature = "sqlite")]
+mod sqlite_snapshots;
 mod start;
 #[cfg(feature = "testing")]
 pub mod testing;
 
+pub use confirmations::{CommitRule, Confirm, Confirmations};
 pub use context::{Ownership, PartitionContext};
 pub use error::{OrUnchanged, RecordError, Remedy, StateAfter};
 pub use failures::{RecordFailures, guarded};
@@ -61,4 +68,6 @@ pub use preparation::{OpenedState, Preparation, PreparationProgress};
 pub use record::{Record, RecordTime};
 pub use shards::{Sharded, ShardedState};
 pub use snapshot::{SnapshotStore, StateSnapshot};
+#[cfg(feature = "sqlite")]
+pub use sqlite_snapshots::SqliteSnapshots;
 pub use start::{StartPosition, StartPositions};

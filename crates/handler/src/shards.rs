@@ -12,6 +12,7 @@ use crate::gap::Gap;
 use crate::handler::{BatchEnd, Closing, RecordHandler};
 use crate::preparation::{OpenedState, Preparation};
 use crate::record::Record;
+use crate::shard_confirmations::ShardConfirmations;
 use crate::snapshot::StateSnapshot;
 
 /// The most records that are in the works at once, and so the most that were finished above the lowest one that is not.
@@ -25,7 +26,9 @@ const MOST_AT_ONCE: usize = 256;
 /// record that is not finished.
 ///
 /// The inner handler is called as if each shard were a partition by itself: a state for each is opened, begun, drained and
-/// closed, and all of them begin at the lowest of their offsets. It takes no batches and no snapshots.
+/// closed, and all of them begin at the lowest of their offsets. It takes no batches and no snapshots. What it
+/// [confirms](PartitionContext::confirm) counts for the records of that shard; the lowest one that a shard has not confirmed
+/// decides.
 #[derive(Debug)]
 pub struct Sharded<H> {
     handler: H,
@@ -38,9 +41,15 @@ pub struct ShardedState<S> {
     shards: Vec<S>,
     /// The finished records above the lowest one that is not.
     finished: BTreeSet<Offset>,
+    confirmations: ShardConfirmations,
 }
 
 impl<S> ShardedState<S> {
+    fn new(shards: Vec<S>) -> Self {
+        let confirmations = ShardConfirmations::new(shards.len());
+        Self { shards, finished: BTreeSet::new(), confirmations }
+    }
+
     /// The states, in the order of the shards.
     #[must_use]
     pub fn shards(&self) -> &[S] {
@@ -138,7 +147,7 @@ impl<H: RecordHandler> RecordHandler for Sharded<H> {
             begin = begin.into_iter().chain(next_offset).min();
             of_topic = of_topic.or(topic_id);
         }
-        let state = ShardedState { shards, finished: BTreeSet::new() };
+        let state = ShardedState::new(shards);
         Ok(OpenedState { state, next_offset: begin, topic_id: of_topic })
     }
 
@@ -162,7 +171,9 @@ impl<H: RecordHandler> RecordHandler for Sharded<H> {
             return Ok(());
         }
         let shard = shard_of(record.key(), self.shards);
-        self.handler.process(context, &mut state.shards[shard], record).await
+        state.confirmations.give(shard, record.offset().next());
+        let context = state.confirmations.context_of(context, shard);
+        self.handler.process(&context, &mut state.shards[shard], record).await
     }
 
     async fn process_batch(
@@ -172,8 +183,13 @@ impl<H: RecordHandler> RecordHandler for Sharded<H> {
         records: &[Record],
     ) -> BatchEnd {
         let shares = self.split(&state.finished, records);
-        let parts = state.shards.iter_mut().zip(shares);
-        let ends = join_all(parts.map(|(shard, share)| self.work(context, shard, share))).await;
+        let mut contexts = Vec::with_capacity(shares.len());
+        for (shard, share) in shares.iter().enumerate() {
+            share.last().into_iter().for_each(|last| state.confirmations.give(shard, last.offset().next()));
+            contexts.push(state.confirmations.context_of(context, shard));
+        }
+        let parts = contexts.iter().zip(&mut state.shards).zip(shares);
+        let ends = join_all(parts.map(|((context, shard), share)| self.work(context, shard, share))).await;
         end_of(records, &mut state.finished, ends)
     }
 
@@ -182,8 +198,8 @@ impl<H: RecordHandler> RecordHandler for Sharded<H> {
     }
 
     async fn begin(&self, context: &PartitionContext, state: &mut Self::State) -> Result<(), RecordError> {
-        for shard in &mut state.shards {
-            self.handler.begin(context, shard).await?;
+        for (number, shard) in state.shards.iter_mut().enumerate() {
+            self.handler.begin(&state.confirmations.context_of(context, number), shard).await?;
         }
         Ok(())
     }
@@ -201,8 +217,8 @@ impl<H: RecordHandler> RecordHandler for Sharded<H> {
     }
 
     async fn drained(&self, context: &PartitionContext, state: &mut Self::State) -> Result<(), RecordError> {
-        for shard in &mut state.shards {
-            self.handler.drained(context, shard).await?;
+        for (number, shard) in state.shards.iter_mut().enumerate() {
+            self.handler.drained(&state.confirmations.context_of(context, number), shard).await?;
         }
         Ok(())
     }
@@ -298,7 +314,7 @@ mod tests {
     }
 
     fn state(shards: usize) -> ShardedState<Vec<i64>> {
-        ShardedState { shards: vec![Vec::new(); shards], finished: BTreeSet::new() }
+        ShardedState::new(vec![Vec::new(); shards])
     }
 
     fn run(handler: &Sharded<Noting>, state: &mut ShardedState<Vec<i64>>, records: &[Record]) -> BatchEnd {

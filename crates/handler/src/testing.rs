@@ -42,6 +42,7 @@ use std::fmt;
 
 use kafka_assigner_types::id::{Epoch, Offset, TopicPartition};
 
+use crate::confirmations::CommitRule;
 use crate::context::PartitionContext;
 use crate::failures::RecordFailures;
 use crate::handler::{Closing, RecordHandler};
@@ -59,6 +60,7 @@ pub struct SimulatedPartition<H: RecordHandler> {
     committed: Offset,
     epoch: Epoch,
     policy: ErrorPolicy,
+    commits: CommitRule,
     failures: RecordFailures,
     /// The attempts of each record that are still to fail.
     failing: BTreeMap<Offset, u32>,
@@ -95,6 +97,7 @@ impl<H: RecordHandler> SimulatedPartition<H> {
             committed: Offset::ZERO,
             epoch: Epoch::default(),
             policy: ErrorPolicy::default(),
+            commits: CommitRule::default(),
             failures: RecordFailures::default(),
             failing: BTreeMap::new(),
             owner: None,
@@ -109,6 +112,12 @@ impl<H: RecordHandler> SimulatedPartition<H> {
     #[must_use]
     pub fn with_policy(self, policy: ErrorPolicy) -> Self {
         Self { policy, ..self }
+    }
+
+    /// With this rule for what is committed in place of the default.
+    #[must_use]
+    pub fn with_commits(self, commits: CommitRule) -> Self {
+        Self { commits, ..self }
     }
 
     /// Appends a record.
@@ -141,9 +150,9 @@ impl<H: RecordHandler> SimulatedPartition<H> {
         self.failing.insert(offset, attempts);
     }
 
-    /// Commits what was processed.
+    /// Commits what was processed, and what of it was confirmed where the rule asks for that.
     pub fn commit(&mut self) {
-        self.committed = self.owner.as_ref().map_or(self.committed, |owner| owner.next);
+        self.committed = self.owner.as_ref().map_or(self.committed, SimulatedOwner::committable);
     }
 
     /// Processes until the end of the log, or until the partition stands. Where there is no owner, one takes over first.
@@ -166,7 +175,7 @@ impl<H: RecordHandler> SimulatedPartition<H> {
         if let Some(mut owner) = self.owner.take() {
             // The tests of a handler want to see its error.
             owner.handler.drained(&owner.context, &mut owner.state).await.expect("it can be drained");
-            self.committed = owner.next;
+            self.committed = owner.committable();
             owner.right.end();
             owner.handler.close(&self.at, Closing::Released, Some(owner.state)).await;
         }

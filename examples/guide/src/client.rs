@@ -5,10 +5,11 @@ use std::num::NonZeroU64;
 
 use bytes::Bytes;
 use kafka_assigner_client::kafka::{
-    BatchEnd, FileSnapshots, Gap, RunnerHandle, Sharded, StartPosition, StartPositions, StateReadError,
+    BatchEnd, FileSnapshots, Gap, RunnerHandle, SeekError, Sharded, StartPosition, StartPositions,
+    StateReadError,
 };
 use kafka_assigner_client::prelude::*;
-use kafka_assigner_client::{ClientTlsConfig, GrpcTransport, TokenOrigin};
+use kafka_assigner_client::{ClientTlsConfig, ClientTlsFiles, GrpcTransport, TokenOrigin};
 
 /// Adds the amounts of orders up.
 #[derive(Debug)]
@@ -132,6 +133,22 @@ pub async fn total(handle: &RunnerHandle<u64>, at: &TopicPartition) -> Result<(u
     handle.read(at, |total, epoch| (*total, epoch)).await
 }
 
+/// Processes the records again that came since then.
+///
+/// # Errors
+///
+/// The partition is not owned under this epoch, or the place can't be committed.
+pub async fn again(
+    handle: &RunnerHandle<u64>,
+    (at, epoch): (&TopicPartition, Epoch),
+    since: i64,
+) -> Result<(), SeekError> {
+    handle.pause(at, epoch);
+    handle.seek(at, epoch, StartPosition::Timestamp(since)).await?;
+    handle.resume(at);
+    Ok(())
+}
+
 /// Reading over TLS with a login.
 #[must_use]
 pub fn secured() -> KafkaOptions {
@@ -154,4 +171,11 @@ pub fn known_by_token() -> Result<Consumer, Box<dyn Error>> {
     let transport = GrpcTransport::with_tls(tls).with_token(token);
     let consumer = Consumer::over(ConsumerOptions::new("amounts-1", ["https://assigner:7420"]), transport)?;
     Ok(consumer)
+}
+
+/// A transport whose certificates may be replaced at any time.
+#[must_use]
+pub fn rotating() -> GrpcTransport {
+    let files = ClientTlsFiles::trusting("/run/tls/ca.crt").showing("/run/tls/tls.crt", "/run/tls/tls.key");
+    GrpcTransport::with_tls_files(files)
 }

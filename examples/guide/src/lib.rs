@@ -2,6 +2,8 @@
 
 pub mod client;
 pub mod fencing;
+pub mod joins;
+pub mod lines;
 pub mod native;
 pub mod routers;
 pub mod strategies;

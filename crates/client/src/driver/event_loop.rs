@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use ::metrics::counter;
 use kafka_assigner_proto::v1::{AssignmentCommand, DeregisterMode};
 use tokio::runtime::Handle;
 use tokio::sync::{Notify, watch};
@@ -24,6 +25,7 @@ use crate::causes::of_status;
 use crate::claim::SessionClaim;
 use crate::clock::Clock;
 use crate::handler::PartitionHandler;
+use crate::metrics::{CLAIMS_LAPSED, Metric, SESSIONS_LOST, describe_metrics};
 use crate::options::ConsumerOptions;
 use crate::roles::{CallFailure, RoleAction, RoleChange, RoleEvent, Roles};
 use crate::session::{ClaimTerm, Ending, Event, SendHeartbeat, Session, SessionAction, SessionOptions};
@@ -104,6 +106,7 @@ impl<T: Transport, H: PartitionHandler> Driver<T, H> {
     }
 
     pub(crate) async fn run(mut self, shutdown: CancellationToken) -> Result<Stopped, ConsumerError> {
+        describe_metrics();
         self.session_event(Event::Start);
         while !self.is_done() {
             let turn = self.turn(&shutdown).await;
@@ -199,8 +202,14 @@ impl<T: Transport, H: PartitionHandler> Driver<T, H> {
         let now = self.now();
         if self.lapses_at.take_if(|at| *at <= now).is_some() {
             warn!(group = &*self.group, consumer = self.options.name, "claim lapsed");
+            self.count(&CLAIMS_LAPSED);
             self.role_event(RoleEvent::ClaimLapsed);
         }
+    }
+
+    fn count(&self, metric: &Metric) {
+        let labels = [("group", self.options.group.clone()), ("consumer", self.options.name.clone())];
+        counter!(metric.name, &labels).increment(1);
     }
 
     fn reply(&mut self, reply: Reply) {
@@ -248,6 +257,7 @@ impl<T: Transport, H: PartitionHandler> Driver<T, H> {
             SessionAction::Lost(loss) => {
                 warn!(group = &*self.group, consumer = self.options.name, ?loss, "session lost");
                 self.status.send_modify(|status| status.sessions_lost += 1);
+                self.count(&SESSIONS_LOST);
                 self.role_event(RoleEvent::SessionLost);
             }
             SessionAction::Finished(ending) => self.finished(ending),

@@ -11,6 +11,7 @@ use kafka_assigner_types::topic_id::TopicId;
 use tokio::runtime::Handle;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
+use tracing::{Instrument as _, info_span};
 
 use super::contexts::HeldPartitions;
 use crate::causes::with_causes;
@@ -53,8 +54,9 @@ impl<H: PartitionHandler> HandlerCalls<H> {
     ) {
         held.name_topic(&partition, topic_id);
         let run = self.prepare(held, &partition, &call);
+        let span = info_span!("partition_call", %partition, ?call);
         let call = async move {
-            let result = caught(run).await;
+            let result = caught(run).instrument(span).await;
             CallEnd { partition, call, result }
         };
         self.running.spawn_on(call, &self.runtime);

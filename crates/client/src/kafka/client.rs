@@ -6,6 +6,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use ::metrics::{counter, histogram};
 use kafka_assigner_types::id::{Offset, TopicPartition};
 use kafka_assigner_types::topic_id::TopicId;
 use rdkafka::TopicPartitionList;
@@ -13,7 +14,7 @@ use rdkafka::consumer::{CommitMode, Consumer as _, StreamConsumer};
 use rdkafka::error::{KafkaError, KafkaResult};
 use rdkafka::types::RDKafkaErrorCode;
 use tokio::sync::{OwnedMutexGuard, oneshot};
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tracing::{debug, warn};
 
@@ -26,6 +27,7 @@ use super::fetchers::Fetchers;
 use super::lookup::Lookup;
 use super::options::{KafkaOptions, without_secret};
 use super::reader::PartitionReader;
+use crate::metrics::{COMMIT_TIME, COMMITS_FAILED};
 
 /// The bound on asking for the end of a log, at a switch, which goes on without an answer. Up to three requests may
 /// have to end before: another one, one together with others, and one alone.
@@ -72,7 +74,7 @@ impl Drop for SharedClient {
 impl Client {
     pub(super) fn new(options: &KafkaOptions) -> Result<Self, KafkaRunnerError> {
         let fetchers = Fetchers::new(options)?;
-        let events = KafkaEvents { tokens: options.tokens.clone() };
+        let events = KafkaEvents::of(options);
         let made = options.client_config().create_with_context(events);
         let asking: Handle = Arc::new(made.map_err(|error| KafkaRunnerError::Client(without_secret(error)))?);
         let polling = CancellationToken::new();
@@ -212,11 +214,19 @@ impl Client {
         due: impl FnOnce() -> Vec<Position> + Send + 'static,
         landed: impl FnOnce(&[Position]) + Send + 'static,
     ) -> Result<(), KafkaRunnerError> {
+        let begun = Instant::now();
         let committed = match timeout(KAFKA_BOUND, self.commit_in_turn(due, landed)).await {
             Ok(Some(committed)) => committed,
             Ok(None) | Err(_) => Err(KafkaError::ConsumerCommit(RDKafkaErrorCode::OperationTimedOut)),
         };
+        self.tell_commit(begun.elapsed(), committed.is_ok());
         committed.map_err(|source| self.commit_failure(source))
+    }
+
+    fn tell_commit(&self, took: Duration, is_done: bool) {
+        let labels = [("kafka_group", self.0.group.clone())];
+        histogram!(COMMIT_TIME.name, &labels).record(took);
+        counter!(COMMITS_FAILED.name, &labels).increment(u64::from(!is_done));
     }
 
     fn commit_failure(&self, source: KafkaError) -> KafkaRunnerError {

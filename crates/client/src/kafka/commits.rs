@@ -1,5 +1,7 @@
 //! The offsets that were processed and have to be committed.
 
+mod moving;
+
 use std::collections::BTreeMap;
 use std::error::Error;
 use std::panic::AssertUnwindSafe;
@@ -8,7 +10,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use futures::FutureExt as _;
-use kafka_assigner_types::id::{Offset, TopicPartition};
+use kafka_assigner_handler::{Confirm as _, Confirmations};
+use kafka_assigner_types::id::{Epoch, Offset, TopicPartition};
 use kafka_assigner_types::topic_id::TopicId;
 use tokio::time::{Instant, sleep};
 use tracing::warn;
@@ -45,7 +48,7 @@ impl ProcessedPosition {
         self.0.store(next.get(), Ordering::Release);
     }
 
-    fn get(&self) -> Offset {
+    pub(super) fn get(&self) -> Offset {
         Offset::new(self.0.load(Ordering::Acquire)).unwrap_or_default()
     }
 }
@@ -55,15 +58,30 @@ struct Tracked {
     /// The id of the topic as it was when the partition was granted: the owner may go on reading one that was created
     /// under its name since, and what it commits then must not count there.
     topic_id: Option<TopicId>,
-    next: ProcessedPosition,
+    processed: ProcessedPosition,
+    /// `None` = what is processed is committed without a word.
+    confirmed: Option<Confirmations>,
+    /// The first epoch under which the present state is owned.
+    since: Epoch,
     committed: Offset,
     /// The time at which the broker last took a commit under this grant; `None` = it has not.
     at: Option<Instant>,
 }
 
 impl Tracked {
+    /// The offset that may be committed.
+    fn next(&self) -> Offset {
+        let processed = self.processed.get();
+        self.confirmed.as_ref().map_or(processed, |confirmed| confirmed.next().min(processed))
+    }
+
     fn has_moved(&self) -> bool {
-        self.next.get() > self.committed
+        self.next() > self.committed
+    }
+
+    /// True if somebody who acts, or acted, under `epoch` may speak for the present state.
+    fn is_of(&self, epoch: Epoch) -> bool {
+        (self.since..=self.claim.epoch()).contains(&epoch) && self.claim.is_valid()
     }
 
     /// True if the broker has to be reminded of the offset, moved or not, since that was `refresh` ago.
@@ -73,7 +91,7 @@ impl Tracked {
 
     fn position(&self, partition: &TopicPartition) -> Position {
         let note = CommitNote { epoch: self.claim.epoch(), topic_id: self.topic_id };
-        Position { partition: partition.clone(), next: self.next.get(), note }
+        Position { partition: partition.clone(), next: self.next(), note }
     }
 }
 
@@ -86,24 +104,54 @@ impl Commits {
         self.tracked.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Begins with a partition whose records before `next` were processed by others. They are committed once more: by
-    /// whom, and how long ago, is not known.
+    /// The epoch of a partition that has begun, the offset after the last record that was processed, and the one
+    /// that was committed.
+    pub(super) fn known(&self, partition: &TopicPartition) -> Option<(Epoch, Offset, Offset)> {
+        let tracked = self.tracked();
+        let known = tracked.get(partition)?;
+        Some((known.claim.epoch(), known.processed.get(), known.committed))
+    }
+
+    /// Begins with a partition whose records before `next` were processed by others, or before a stop that did not last. They
+    /// are committed once more, as far as they are `confirmed` where that counts: by whom, and how long ago, is not known.
     pub(super) fn begin(
         &self,
         partition: &TopicPartition,
         claim: Claim,
         topic_id: Option<TopicId>,
         next: Offset,
+        confirmed: Option<Confirmations>,
     ) {
-        let tracked =
-            Tracked { claim, topic_id, next: ProcessedPosition::at(next), committed: next, at: None };
+        let (since, processed) = (claim.epoch(), ProcessedPosition::at(next));
+        let mut tracked = Tracked { claim, topic_id, processed, confirmed, since, committed: next, at: None };
+        tracked.committed = tracked.next();
         self.tracked().insert(partition.clone(), tracked);
+    }
+
+    /// The handler's word that the effects of all records before `next` are safe, under `epoch`.
+    ///
+    /// # Errors
+    ///
+    /// [`ConfirmError`]: it counts for nothing.
+    pub(super) fn confirm(
+        &self,
+        partition: &TopicPartition,
+        epoch: Epoch,
+        next: Offset,
+    ) -> Result<(), ConfirmError> {
+        let tracked = self.tracked();
+        let owned = tracked.get(partition).filter(|tracked| tracked.is_of(epoch));
+        let owned = owned.ok_or_else(|| ConfirmError::NotOwned { partition: partition.clone(), epoch })?;
+        owned.confirmed.as_ref().ok_or(ConfirmError::NotAsked)?.confirm(next);
+        Ok(())
     }
 
     /// The position of a partition that has begun; one that counts for nothing where it has not.
     pub(super) fn position(&self, partition: &TopicPartition) -> ProcessedPosition {
         let tracked = self.tracked();
-        tracked.get(partition).map_or_else(|| ProcessedPosition::at(Offset::ZERO), |known| known.next.clone())
+        tracked
+            .get(partition)
+            .map_or_else(|| ProcessedPosition::at(Offset::ZERO), |known| known.processed.clone())
     }
 
     /// Nothing of the partition is committed any more.
@@ -173,6 +221,25 @@ impl Commits {
             sleep(wait).await;
         }
     }
+}
+
+/// The word of a handler counts for nothing.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ConfirmError {
+    /// The partition is not processed here under this epoch, or its state was built anew since: who owns it processes again
+    /// what was not confirmed in time.
+    #[error("{partition} is not owned here under epoch {epoch}")]
+    NotOwned {
+        /// The partition.
+        partition: TopicPartition,
+        /// The epoch that was named.
+        epoch: Epoch,
+    },
+    /// The runner commits what was processed, and waits for no word; see
+    /// [`CommitRule::Confirmed`](crate::kafka::CommitRule::Confirmed).
+    #[error("what is processed is committed without a word")]
+    NotAsked,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -252,7 +319,7 @@ mod tests {
     async fn a_commit_whose_claim_ends_while_it_waits_for_its_turn_is_not_sent() {
         let client = Client::new(&KafkaOptions::new("127.0.0.1:1", "g")).expect("valid options");
         let (commits, at, claim) = (Commits::new(REFRESH), partition(), claim());
-        commits.begin(&at, claim.clone(), TopicId::new([7; 16]), offset(7));
+        commits.begin(&at, claim.clone(), TopicId::new([7; 16]), offset(7), None);
         commits.position(&at).advance(offset(8));
         let turn = client.turn().await;
         let commit = tokio::spawn({
@@ -276,7 +343,7 @@ mod tests {
         let commits = Commits::new(REFRESH);
         let partitions: Vec<_> = (0..300).map(partition_of).collect();
         for at in &partitions {
-            commits.begin(at, claim(), None, offset(7));
+            commits.begin(at, claim(), None, offset(7), None);
             commits.position(at).advance(offset(8));
         }
         // Finds the coordinator.
@@ -315,7 +382,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn an_offset_is_committed_after_the_grant_and_again_every_six_hours() {
         let (commits, at, claim) = (Commits::new(REFRESH), partition(), claim());
-        commits.begin(&at, claim.clone(), TopicId::new([7; 16]), offset(7));
+        commits.begin(&at, claim.clone(), TopicId::new([7; 16]), offset(7), None);
         let note = CommitNote { epoch: Epoch(5), topic_id: TopicId::new([7; 16]) };
         let first = vec![Position { partition: at.clone(), next: offset(7), note }];
         assert_eq!(commits.due(Instant::now()), first, "who committed it may have done so days ago");
@@ -333,7 +400,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_record_that_is_committed_puts_the_next_refresh_off() {
         let (commits, at) = (Commits::new(REFRESH), partition());
-        commits.begin(&at, claim(), None, offset(7));
+        commits.begin(&at, claim(), None, offset(7), None);
         commits.committed(&commits.due(Instant::now()), Instant::now());
         tokio::time::advance(REFRESH - Duration::from_secs(1)).await;
         commits.position(&at).advance(offset(8));

@@ -10,6 +10,7 @@ use rdkafka::error::{KafkaError, KafkaResult};
 use rdkafka::message::{Header, OwnedHeaders};
 use rdkafka::producer::{FutureProducer, FutureRecord};
 
+use super::built_in;
 use super::error::KafkaRunnerError;
 use super::events::KafkaEvents;
 use super::options::{KafkaOptions, without_secret};
@@ -40,6 +41,7 @@ pub(super) struct Letter<'a> {
 
 impl DeadLetters {
     pub(super) fn new(options: &KafkaOptions, topic: TopicName) -> Result<Self, KafkaRunnerError> {
+        built_in::check(options)?;
         let mut config = ClientConfig::new();
         for (key, value) in options.connection_settings() {
             config.set(key, value);
@@ -48,7 +50,7 @@ impl DeadLetters {
             config.set(key, value);
         }
         config.set("bootstrap.servers", &options.brokers);
-        let events = KafkaEvents { tokens: options.tokens.clone() };
+        let events = KafkaEvents::of(options);
         let failed = |error| KafkaRunnerError::Client(without_secret(error));
         let producer = config.create_with_context(events).map_err(failed)?;
         Ok(Self { topic, group: options.group.clone(), producer })

@@ -28,6 +28,18 @@ pub enum KafkaRunnerError {
         /// The only value that it may have.
         needed: String,
     },
+    /// librdkafka was built without what a setting asks for.
+    #[error(
+        "{setting} is refused: it needs the feature {feature:?} of {package}, which is not in this build"
+    )]
+    NotBuiltIn {
+        /// The name of the setting.
+        setting: String,
+        /// The feature of cargo that builds it in.
+        feature: &'static str,
+        /// The package that has the feature.
+        package: &'static str,
+    },
     /// A partition could not be read.
     #[error("{partition} can't be read")]
     Read {

@@ -9,6 +9,8 @@ use rdkafka::error::KafkaError;
 use rdkafka::types::RDKafkaErrorCode;
 use tracing::debug;
 
+use super::options::KafkaOptions;
+use super::statistics::StatisticsSink;
 use super::token_source::TokenSource;
 use crate::causes::with_causes;
 
@@ -17,6 +19,14 @@ use crate::causes::with_causes;
 pub(super) struct KafkaEvents {
     /// `None` = librdkafka needs no tokens, or fetches them itself.
     pub(super) tokens: Option<TokenSource>,
+    /// `None` = librdkafka keeps none.
+    pub(super) statistics: Option<StatisticsSink>,
+}
+
+impl KafkaEvents {
+    pub(super) fn of(options: &KafkaOptions) -> Self {
+        Self { tokens: options.tokens.clone(), statistics: options.statistics.clone() }
+    }
 }
 
 impl ClientContext for KafkaEvents {
@@ -26,6 +36,12 @@ impl ClientContext for KafkaEvents {
         let Some(tokens) = &self.tokens else { return Err("KafkaOptions::tokens is not set".into()) };
         // It becomes a text of C, which ends at the first null.
         tokens.token(config).map_err(|error| with_causes(&*error).replace('\0', " ").into())
+    }
+
+    fn stats_raw(&self, statistics: &[u8]) {
+        if let Some(sink) = &self.statistics {
+            sink.take(statistics);
+        }
     }
 
     /// It recovers from errors of brokers by itself. Ends of partitions come here as well, many times a second from a
@@ -49,8 +65,9 @@ mod tests {
 
     #[test]
     fn tokens_come_from_their_source_and_errors_with_their_causes() {
-        let token =
-            |of: Option<TokenSource>| KafkaEvents { tokens: of }.generate_oauth_token(Some("scope=a"));
+        let token = |of: Option<TokenSource>| {
+            KafkaEvents { tokens: of, statistics: None }.generate_oauth_token(Some("scope=a"))
+        };
         let source = TokenSource::new(|config| {
             let (token, principal_name) = (config.unwrap_or_default().to_owned(), "alice".to_owned());
             Ok(OAuthToken { token, principal_name, lifetime_ms: i64::MAX })

@@ -93,7 +93,7 @@ impl Fetchers {
     }
 
     fn make(&self, read_ahead: ReadAhead) -> Result<Fetcher, KafkaRunnerError> {
-        let events = KafkaEvents { tokens: self.options.tokens.clone() };
+        let events = KafkaEvents::of(&self.options);
         let config = self.options.config_for(read_ahead);
         let made = config.create_with_context::<_, BaseConsumer<_>>(events);
         let fetcher = made.map_err(|error| KafkaRunnerError::Client(without_secret(error)))?;

@@ -8,8 +8,10 @@ use rdkafka::error::KafkaError;
 use rdkafka::types::RDKafkaConfRes;
 use tokio::sync::Semaphore;
 
+use super::built_in;
 use super::error::KafkaRunnerError;
 use super::read_ahead::ReadAhead;
+use super::statistics::StatisticsSink;
 use super::token_source::TokenSource;
 
 /// Settings that hold unless the user sets others.
@@ -92,6 +94,8 @@ pub struct KafkaOptions {
     pub settings: Vec<(String, String)>,
     /// Fetches tokens where brokers ask for SASL `OAUTHBEARER`; `None` (the default) = they don't, or librdkafka does it.
     pub tokens: Option<TokenSource>,
+    /// Takes librdkafka's statistics; `None` (the default) = it keeps none.
+    pub statistics: Option<StatisticsSink>,
 }
 
 impl KafkaOptions {
@@ -105,12 +109,14 @@ impl KafkaOptions {
             offset_refresh: Duration::from_secs(6 * 60 * 60),
             settings: Vec::new(),
             tokens: None,
+            statistics: None,
         }
     }
 
     /// # Errors
     ///
-    /// [`KafkaRunnerError::CommitInterval`], [`KafkaRunnerError::OffsetRefresh`], [`KafkaRunnerError::Setting`].
+    /// [`KafkaRunnerError::CommitInterval`], [`KafkaRunnerError::OffsetRefresh`], [`KafkaRunnerError::Setting`],
+    /// [`KafkaRunnerError::NotBuiltIn`].
     pub(super) fn validate(&self) -> Result<(), KafkaRunnerError> {
         if self.commit_interval.is_zero() {
             return Err(KafkaRunnerError::CommitInterval(self.commit_interval));
@@ -125,7 +131,8 @@ impl KafkaOptions {
                 needed: needed.to_owned(),
             }),
             _ => Ok(()),
-        })
+        })?;
+        built_in::check(self)
     }
 
     /// The value that a setting has, whatever the user sets; `None` = it is the user's.
@@ -161,6 +168,9 @@ impl KafkaOptions {
             config.set(key, value);
         }
         read_ahead.apply(&mut config);
+        if let Some(sink) = &self.statistics {
+            config.set("statistics.interval.ms", sink.interval_ms().to_string());
+        }
         for (key, value) in &self.settings {
             config.set(key, value);
         }
@@ -186,6 +196,7 @@ impl fmt::Debug for KafkaOptions {
             .field("offset_refresh", &self.offset_refresh)
             .field("settings", &self.settings.iter().map(shown).collect::<Vec<_>>())
             .field("tokens", &self.tokens)
+            .field("statistics", &self.statistics)
             .finish()
     }
 }

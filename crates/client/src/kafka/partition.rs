@@ -1,23 +1,57 @@
 //! A partition that is read, with its state.
 
-use kafka_assigner_handler::{Record, RecordFailures};
+use std::sync::Arc;
 
+use kafka_assigner_handler::{Confirmations, PartitionContext, Record, RecordFailures};
+use kafka_assigner_types::id::Offset;
+
+use super::ownership::context_of;
 use super::reader::PartitionReader;
+use crate::context::OwnedContext;
 
 /// A partition with its state.
 pub(super) struct Partition<S> {
     pub(super) reader: PartitionReader,
     pub(super) state: S,
+    /// The offset at which its reading began.
+    pub(super) begun: Offset,
+    /// The place up to which records are read into the state only, though processing has begun; 0 = there is none.
+    pub(super) place: Offset,
     /// The failures of its records that were known when it was prepared.
     pub(super) failures: RecordFailures,
     /// True while a record is with the handler. A call that is dropped then takes the record along, and leaves the state
     /// as nobody knows.
     pub(super) is_cut: bool,
+    /// The records that were confirmed since the start; `None` = what is processed is committed without a word, or nothing has
+    /// started yet.
+    pub(super) confirmed: Option<Confirmations>,
 }
 
 impl<S> Partition<S> {
     pub(super) fn new(reader: PartitionReader, state: S, failures: RecordFailures) -> Self {
-        Self { reader, state, failures, is_cut: false }
+        let begun = reader.next();
+        let place = Offset::ZERO;
+        Self { reader, state, begun, place, failures, is_cut: false, confirmed: None }
+    }
+
+    /// The context for its handler, with which it confirms records of this state.
+    pub(super) fn context(&self, owned: &OwnedContext) -> PartitionContext {
+        let context = context_of(owned);
+        match &self.confirmed {
+            Some(confirmed) => context.confirmed_by(Arc::new(confirmed.clone())),
+            None => context,
+        }
+    }
+
+    /// The offset at which this owner goes on to process.
+    pub(super) fn start(&self) -> Offset {
+        self.reader.next().max(self.place)
+    }
+
+    /// The offset at which another owner is to start: the records before it were processed, and confirmed where that counts.
+    pub(super) fn stop(&self) -> Offset {
+        let next = self.start();
+        self.confirmed.as_ref().map_or(next, |confirmed| confirmed.next().min(next))
     }
 
     /// Takes the record that is ahead, until [`settle`](Self::settle) or [`put_back`](Self::put_back).

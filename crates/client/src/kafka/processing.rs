@@ -1,6 +1,7 @@
 //! The task that processes one owned partition.
 
 mod failing;
+mod seeking;
 mod turn;
 
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,15 +12,17 @@ use kafka_assigner_types::id::Offset;
 use kafka_assigner_types::moment::Moment;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, sleep, sleep_until, timeout};
-use tracing::{debug, error, warn};
+use tracing::{Instrument as _, debug, error, warn};
 
 use super::commits::ProcessedPosition;
 use super::cursor::{Ahead, ReadFailure};
 use super::error::KafkaRunnerError;
-use super::ownership::context_of;
+use super::held::PartitionPhase;
 use super::partition::Partition;
+use super::pauses::Pause;
 use super::reader::PartitionReader;
 use super::runner_parts::RunnerParts;
+use super::seeks::SeekRequest;
 use super::state_reads::StateRead;
 use super::stop_word::StopWord;
 use crate::context::OwnedContext;
@@ -68,6 +71,7 @@ pub(super) struct Processing<H: RecordHandler> {
     /// Records before this offset were processed by another owner.
     start: Offset,
     position: ProcessedPosition,
+    pause: Pause,
     busy: Busy,
     stop: StopWord,
     /// Told when processing runs.
@@ -76,6 +80,8 @@ pub(super) struct Processing<H: RecordHandler> {
     has_told_first: bool,
     /// The time before which the record that is ahead, and has failed, does not come again.
     retry_at: Option<Instant>,
+    /// The records that were processed in this turn, until they are counted.
+    uncounted: u64,
     /// The records that were processed since the last snapshot.
     since_snapshot: u64,
     /// So many records come one by one, since one of them failed as part of a batch.
@@ -93,8 +99,15 @@ pub(super) struct Processing<H: RecordHandler> {
 enum ProcessingTurn<S> {
     Records,
     Read(StateRead<S>),
+    Seek(SeekRequest),
     /// The claim has ended, the log was reset, or the task was told to stop.
     End,
+}
+
+/// What is asked from outside while a partition is processed.
+struct OutsideAsks<S> {
+    reads: mpsc::Receiver<StateRead<S>>,
+    seeks: mpsc::Receiver<SeekRequest>,
 }
 
 /// As [`ProcessingTurn::End`].
@@ -103,14 +116,15 @@ struct ProcessingEnded;
 impl<H: RecordHandler> Processing<H> {
     pub(super) fn new(
         parts: RunnerParts<H>,
-        owned: OwnedContext,
+        (owned, context): (OwnedContext, PartitionContext),
         start: Offset,
         (busy, stop): (Busy, StopWord),
         live: oneshot::Sender<()>,
     ) -> Self {
         Self {
-            context: context_of(&owned),
+            context,
             position: parts.commits.position(owned.partition()),
+            pause: parts.watch.pauses.of(owned.partition()),
             parts,
             owned,
             start,
@@ -119,6 +133,7 @@ impl<H: RecordHandler> Processing<H> {
             live: Some(live),
             has_told_first: false,
             retry_at: None,
+            uncounted: 0,
             since_snapshot: 0,
             singles: 0,
             standing: Standstill::default(),
@@ -131,18 +146,22 @@ impl<H: RecordHandler> Processing<H> {
     /// Processes until it is told to stop, the claim has ended, or the log was reset.
     pub(super) async fn run(mut self, mut partition: Partition<H::State>) -> Partition<H::State> {
         self.parts.watch.end_stop_of_other_grant(self.owned.partition(), self.owned.epoch());
-        let mut reads = self.parts.watch.readers.open(self.owned.partition(), self.owned.claim().clone());
+        let mut asked = self.listen();
         if partition.failures.has_any() {
             self.singles = H::BATCH;
         }
         loop {
-            match self.turn(&mut partition.reader, &mut reads).await {
+            match self.turn(&mut partition.reader, &mut asked).await {
                 ProcessingTurn::Records => {}
                 ProcessingTurn::Read(read) if self.context.may_act() => {
                     read(&partition.state, self.context.epoch());
                 }
                 // Whoever asked is told, since nobody answers.
                 ProcessingTurn::Read(_) => continue,
+                ProcessingTurn::Seek(request) => match self.seek(&mut partition, request).await {
+                    Ok(()) => continue,
+                    Err(ProcessingEnded) => break,
+                },
                 ProcessingTurn::End => break,
             }
             // Also after a read: many of them must not hold the records up.
@@ -153,6 +172,13 @@ impl<H: RecordHandler> Processing<H> {
         partition
     }
 
+    /// Takes what is asked from outside.
+    fn listen(&self) -> OutsideAsks<H::State> {
+        let (at, watch) = (self.owned.partition(), &self.parts.watch);
+        watch.held.enter(at, PartitionPhase::Owned);
+        OutsideAsks { reads: watch.readers.open(at, self.owned.claim().clone()), seeks: watch.seeks.open(at) }
+    }
+
     /// Handles one record after the word to stop, if one comes.
     ///
     /// The new owner has handled a record before that word was given. Its fetch may have been ahead of this one's, so
@@ -160,7 +186,7 @@ impl<H: RecordHandler> Processing<H> {
     async fn overlap(&mut self, partition: &mut Partition<H::State>) {
         let claim = self.owned.claim();
         // In the stricter modes the new owner waits for this one.
-        if self.overlapped || self.standing.is_now() || claim.is_strict() || !claim.is_valid() {
+        if self.overlapped || self.waits() || claim.is_strict() || !claim.is_valid() {
             return;
         }
         match self.next_comes(&mut partition.reader).await {
@@ -177,15 +203,21 @@ impl<H: RecordHandler> Processing<H> {
     async fn turn(
         &mut self,
         reader: &mut PartitionReader,
-        reads: &mut mpsc::Receiver<StateRead<H::State>>,
+        asked: &mut OutsideAsks<H::State>,
     ) -> ProcessingTurn<H::State> {
+        if self.is_paused() {
+            // It has begun, as far as it is to.
+            self.is_live();
+        }
         let (stop, has_begun) = (self.stop.clone(), self.live.is_none());
         tokio::select! {
             biased;
             // Nothing more is begun.
             () = stop.given() => ProcessingTurn::End,
             // Quick; records follow in the same turn.
-            Some(read) = reads.recv(), if has_begun => ProcessingTurn::Read(read),
+            Some(read) = asked.reads.recv(), if has_begun => ProcessingTurn::Read(read),
+            // The records that are ahead may be none of those that come next.
+            Some(request) = asked.seeks.recv(), if has_begun => ProcessingTurn::Seek(request),
             // The usual case.
             ready = self.record_and_claim(reader) => {
                 ready.map_or(ProcessingTurn::End, |()| ProcessingTurn::Records)
@@ -202,6 +234,7 @@ impl<H: RecordHandler> Processing<H> {
         if let Some(at) = self.retry_at {
             sleep_until(at).await;
         }
+        self.pause.over(self.owned.claim()).await.map_err(|_| ProcessingEnded)?;
         match self.next_record(reader).await {
             Ok(()) => {}
             // Another preparation would read the same, and nobody can tell what is behind it.
@@ -221,9 +254,12 @@ impl<H: RecordHandler> Processing<H> {
         Ok(())
     }
 
+    /// Waits for a record, or for the end of the log where it is not known yet that processing runs.
     async fn next_record(&mut self, reader: &mut PartitionReader) -> Result<(), ReadFailure> {
         if self.live.is_some() && reader.ahead().await? == Ahead::End {
             self.idle_start(reader).await;
+            // Whoever reads the state, or goes elsewhere, is heard from now on, also where no record comes for long.
+            return Ok(());
         }
         reader.record().await
     }
@@ -283,7 +319,8 @@ impl<H: RecordHandler> Processing<H> {
     /// Handles what is ahead: a record, or a batch where the handler takes some.
     async fn next(&mut self, partition: &mut Partition<H::State>, now: Moment) -> bool {
         let next = partition.reader.next();
-        if H::BATCH <= 1 || self.singles > 0 || next < self.start || self.skips_behind(next) {
+        let is_single = || self.skips_behind(next) || partition.failures.gave_up_behind(next);
+        if H::BATCH <= 1 || self.singles > 0 || next < self.start || is_single() {
             self.singles = self.singles.saturating_sub(1);
             return self.one(partition, now).await;
         }
@@ -300,6 +337,9 @@ impl<H: RecordHandler> Processing<H> {
         if self.is_skipped(offset) {
             return self.skip(partition, &record).await;
         }
+        if offset >= self.start && partition.failures.gave_up(offset) {
+            return self.pass_over(partition, &record, false).await;
+        }
         match self.handle(partition, &record).await {
             Ok(()) => {
                 partition.settle();
@@ -313,7 +353,11 @@ impl<H: RecordHandler> Processing<H> {
     async fn handle(&self, partition: &mut Partition<H::State>, record: &Record) -> Result<(), RecordError> {
         let handler = &self.parts.handler;
         if record.offset() >= self.start {
-            return guarded(handler.process(&self.context, &mut partition.state, record)).await;
+            let processed = guarded(handler.process(&self.context, &mut partition.state, record));
+            return match &self.parts.rules.spans {
+                Some(spans) => processed.instrument(spans.span(&self.context, record)).await,
+                None => processed.await,
+            };
         }
         if partition.failures.passes_over(record.offset()) {
             return Ok(());
@@ -334,7 +378,11 @@ impl<H: RecordHandler> Processing<H> {
         let handler = &self.parts.handler;
         let handled =
             guarded(async { Ok(handler.process_batch(&self.context, &mut partition.state, &records).await) });
-        let end = handled.await.unwrap_or_else(|error| {
+        let handled = match &self.parts.rules.spans {
+            Some(spans) => handled.instrument(spans.span(&self.context, &records[0])).await,
+            None => handled.await,
+        };
+        let end = handled.unwrap_or_else(|error| {
             self.singles = records.len();
             BatchEnd { handled: 0, error: Some(error) }
         });
@@ -356,7 +404,9 @@ impl<H: RecordHandler> Processing<H> {
             self.done(record.offset());
         }
         // The first and the last one are counted.
-        self.since_snapshot += records.len().saturating_sub(2) as u64;
+        let between = records.len().saturating_sub(2) as u64;
+        self.since_snapshot += between;
+        self.uncounted += between;
         match failed {
             Some((record, error)) => self.failed(partition, record, error).await,
             None => !records.is_empty(),
@@ -378,6 +428,7 @@ impl<H: RecordHandler> Processing<H> {
             }
             self.position.advance(offset.next());
             self.since_snapshot += 1;
+            self.uncounted += 1;
             self.is_live();
             self.went_on();
         }

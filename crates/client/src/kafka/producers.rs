@@ -150,7 +150,7 @@ impl FencedProducers {
             config.set(key, value);
         }
         config.set("bootstrap.servers", &options.brokers);
-        let events = KafkaEvents { tokens: options.tokens.clone() };
+        let events = KafkaEvents::of(options);
         let (group, slots, leases) = (options.group.clone(), Mutex::default(), AtomicU64::new(0));
         Self(Arc::new(SharedProducers { config, events, group, slots, leases }))
     }

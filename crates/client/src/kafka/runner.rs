@@ -28,14 +28,16 @@ use tracing::error;
 use super::client::Client;
 use super::commits::Commits;
 use super::error::KafkaRunnerError;
+use super::held::PartitionPhase;
 use super::options::KafkaOptions;
-use super::ownership::context_of;
 use super::partition::Partition;
 use super::processing::{Busy, Processing};
 use super::producers::FencedProducers;
 use super::runner_handle::RunnerHandle;
 use super::runner_parts::{RunnerParts, RunnerRules, can_spoil};
+use super::runner_watch::SharedWatch;
 use super::stop_word::StopWord;
+use super::survey::Survey;
 use crate::context::{OwnedContext, ReservedContext, WarmContext};
 use crate::handler::{HandlerError, PartitionHandler, Spoiled};
 use crate::status::StoppedPartition;
@@ -92,6 +94,7 @@ impl<H: RecordHandler> KafkaRunner<H> {
     /// # Errors
     ///
     /// - [`KafkaRunnerError::CommitInterval`], [`KafkaRunnerError::OffsetRefresh`]: it is 0.
+    /// - [`KafkaRunnerError::NotBuiltIn`]: a setting needs a feature of cargo.
     /// - [`KafkaRunnerError::Client`]: a setting of librdkafka is unknown or out of its bounds.
     ///
     /// Brokers that can't be reached are no error; they are tried all the time.
@@ -106,7 +109,10 @@ impl<H: RecordHandler> KafkaRunner<H> {
         let commit = commits.clone().keep_committing(client.clone(), options.commit_interval);
         tokio::spawn(committing.clone().run_until_cancelled_owned(commit));
         let (handler, permits) = (Arc::new(handler), Arc::new(Semaphore::new(options.permits())));
-        let (rules, watch) = (Arc::new(RunnerRules::default()), Arc::default());
+        let (rules, watch) = (Arc::new(RunnerRules::default()), SharedWatch::<H::State>::default());
+        let handle = RunnerHandle { watch: watch.clone(), commits: commits.clone() };
+        let survey = Survey::new(client.clone(), handle, options.group.clone()).keep_looking();
+        tokio::spawn(committing.clone().run_until_cancelled_owned(survey));
         let parts = RunnerParts { handler, client, commits, permits, rules, watch };
         Ok(Self { parts, slots: Mutex::default(), _committing: committing.drop_guard() })
     }
@@ -114,7 +120,7 @@ impl<H: RecordHandler> KafkaRunner<H> {
     /// Watches this runner, and reads the states of its partitions.
     #[must_use]
     pub fn handle(&self) -> RunnerHandle<H::State> {
-        RunnerHandle(self.parts.watch.clone())
+        RunnerHandle { watch: self.parts.watch.clone(), commits: self.parts.commits.clone() }
     }
 
     fn slots(&self) -> MutexGuard<'_, BTreeMap<TopicPartition, PartitionSlot<H::State>>> {
@@ -152,7 +158,7 @@ impl<H: RecordHandler> KafkaRunner<H> {
         start: Offset,
     ) -> oneshot::Receiver<()> {
         let (at, claim) = (context.partition(), context.claim().clone());
-        self.parts.commits.begin(at, claim, context.topic_id(), start);
+        self.parts.commits.begin(at, claim, context.topic_id(), start, partition.confirmed.clone());
         self.process(context, partition, start)
     }
 
@@ -165,8 +171,9 @@ impl<H: RecordHandler> KafkaRunner<H> {
     ) -> oneshot::Receiver<()> {
         let (live, is_live) = oneshot::channel();
         let (stop, busy) = (StopWord::default(), Busy::default());
+        let contexts = (context.clone(), partition.context(context));
         let processing =
-            Processing::new(self.parts.clone(), context.clone(), start, (busy.clone(), stop.clone()), live);
+            Processing::new(self.parts.clone(), contexts, start, (busy.clone(), stop.clone()), live);
         let task = AbortOnDropHandle::new(tokio::spawn(processing.run(partition)));
         self.put(context.partition(), PartitionSlot::Running(RunningTask { stop, busy, task }));
         is_live
@@ -208,8 +215,13 @@ impl<H: RecordHandler> KafkaRunner<H> {
     }
 
     /// The rest of a drain once processing has stopped.
-    async fn finish(&self, context: &OwnedContext, state: &mut H::State) -> Result<(), HandlerError> {
-        let drained = guarded(self.parts.handler.drained(&context_of(context), state)).await;
+    async fn finish(
+        &self,
+        context: &OwnedContext,
+        partition: &mut Partition<H::State>,
+    ) -> Result<(), HandlerError> {
+        let of_partition = partition.context(context);
+        let drained = guarded(self.parts.handler.drained(&of_partition, &mut partition.state)).await;
         if let Err(failed) = drained {
             if failed.is_spoiled() && can_spoil::<H::State>() {
                 context.spoil();
@@ -237,8 +249,9 @@ impl<H: RecordHandler> KafkaRunner<H> {
 
     async fn drop_partition(&self, at: &TopicPartition, closing: Closing) {
         self.parts.commits.forget(at);
-        self.parts.watch.readers.close(at);
+        self.parts.watch.close(at);
         let state = self.abort(at).await;
+        self.parts.watch.held.forget(at);
         self.catching_up().forget_fence(at);
         self.parts.client.forget(at).await;
         self.parts.handler.close(at, closing, state).await;
@@ -277,7 +290,10 @@ impl<H: RecordHandler> KafkaRunner<H> {
 #[async_trait]
 impl<H: RecordHandler> PartitionHandler for KafkaRunner<H> {
     async fn warm(&self, context: &WarmContext) -> Result<(), HandlerError> {
+        let held = &self.parts.watch.held;
+        held.begin(context.partition(), context.progress.clone());
         let partition = self.catching_up().prepare(context).await?;
+        held.enter(context.partition(), PartitionPhase::Warm);
         let slot = if context.handoff.is_some() {
             PartitionSlot::Following(Following::start(self.parts.clone(), context.clone(), partition))
         } else {
@@ -322,22 +338,26 @@ impl<H: RecordHandler> PartitionHandler for KafkaRunner<H> {
     async fn drain(&self, context: &OwnedContext) -> Result<Option<Offset>, HandlerError> {
         let at = context.partition();
         let mut partition = self.halt(context).await?;
-        let next = partition.reader.next();
-        if let Err(error) = self.finish(context, &mut partition.state).await {
+        if let Err(error) = self.finish(context, &mut partition).await {
             // The partition counts as processed here until a drain succeeds, and it may stay: nobody would say so. Nobody
             // waits for its first record.
-            drop(self.process(context, *partition, next));
+            let start = partition.start();
+            drop(self.process(context, *partition, start));
             return Err(error);
         }
+        // What is confirmed from here on comes too late.
+        let stop = partition.stop();
         self.put(at, PartitionSlot::Still(partition));
         self.parts.commits.forget(at);
-        self.parts.watch.readers.close(at);
-        Ok(Some(next))
+        self.parts.watch.close(at);
+        self.parts.watch.held.enter(at, PartitionPhase::Drained);
+        Ok(Some(stop))
     }
 
     async fn release(&self, partition: &TopicPartition) -> Result<(), HandlerError> {
         self.drop_partition(partition, Closing::Released).await;
         self.parts.watch.end_stop(partition);
+        self.parts.watch.pauses.forget(partition);
         self.parts.client.commit_landed().await;
         Ok(())
     }
@@ -372,6 +392,15 @@ async fn cut<S>(running: RunningTask<S>) -> Option<S> {
 }
 
 #[cfg(test)]
+#[path = "runner/confirmed_test.rs"]
+mod confirmed_test;
+#[cfg(test)]
+#[path = "runner/metrics_test.rs"]
+mod metrics_test;
+#[cfg(test)]
+#[path = "runner/observed_test.rs"]
+mod observed_test;
+#[cfg(test)]
 #[path = "runner/processing_test.rs"]
 mod processing_test;
 #[cfg(test)]
@@ -380,3 +409,11 @@ mod recreated_test;
 #[cfg(test)]
 #[path = "runner/runner_test.rs"]
 mod runner_test;
+#[cfg(all(test, feature = "sqlite"))]
+#[path = "runner/sqlite_test.rs"]
+mod sqlite_test;
+#[cfg(test)]
+#[path = "runner/steering_test.rs"]
+mod steering_test;
+#[cfg(test)]
+mod test_broker;

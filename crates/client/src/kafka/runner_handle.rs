@@ -2,19 +2,26 @@
 
 use std::fmt;
 
-use kafka_assigner_types::id::{Epoch, TopicPartition};
+use kafka_assigner_handler::StartPosition;
+use kafka_assigner_types::id::{Epoch, Offset, TopicPartition};
 
+use super::commits::{Commits, ConfirmError};
+use super::held::{HeldPartition, RunnerPartition};
 use super::runner_watch::{RecordCounts, SharedWatch};
+use super::seeks::SeekError;
 use super::state_reads::StateReadError;
 use crate::status::StoppedPartition;
 
 /// Watches a [`KafkaRunner`](crate::kafka::KafkaRunner) while its consumer runs, and reads the states of its partitions;
 /// cheap to clone.
-pub struct RunnerHandle<S>(pub(super) SharedWatch<S>);
+pub struct RunnerHandle<S> {
+    pub(super) watch: SharedWatch<S>,
+    pub(super) commits: Commits,
+}
 
 impl<S> Clone for RunnerHandle<S> {
     fn clone(&self) -> Self {
-        Self(self.0.clone())
+        Self { watch: self.watch.clone(), commits: self.commits.clone() }
     }
 }
 
@@ -38,18 +45,99 @@ impl<S> RunnerHandle<S> {
         partition: &TopicPartition,
         look: impl FnOnce(&S, Epoch) -> R + Send + 'static,
     ) -> Result<R, StateReadError> {
-        self.0.readers.read(partition, look).await
+        self.watch.readers.read(partition, look).await
+    }
+
+    /// Says that the effects of all records of a partition before `next` are safe, as
+    /// [`PartitionContext::confirm`](crate::kafka::PartitionContext::confirm) does. `epoch` is the one beside which they were
+    /// processed: a late word does not count for another owner's records, nor for a state that was built anew.
+    ///
+    /// # Errors
+    ///
+    /// [`ConfirmError`]: it counts for nothing.
+    pub fn confirm(
+        &self,
+        partition: &TopicPartition,
+        epoch: Epoch,
+        next: Offset,
+    ) -> Result<(), ConfirmError> {
+        self.commits.confirm(partition, epoch, next)
+    }
+
+    /// Begins no more records of a partition under `epoch`, until [`resume`](Self::resume). The one that is in the works is
+    /// handled to its end.
+    ///
+    /// It may be called as soon as the epoch is known, for example in [`RecordHandler::begin`](crate::kafka::RecordHandler::begin).
+    /// The partition stays with its owner and can be read, drained and moved. A pause survives nothing: the next owner
+    /// processes, as does this one under another epoch. Under one that is not owned it has no effect.
+    pub fn pause(&self, partition: &TopicPartition, epoch: Epoch) {
+        self.watch.pauses.of(partition).begin(epoch);
+    }
+
+    /// Ends the pause of a partition, if there is one.
+    pub fn resume(&self, partition: &TopicPartition) {
+        self.watch.pauses.of(partition).end();
+    }
+
+    /// Goes on at another place of a partition that is owned under `epoch`, and returns its offset.
+    ///
+    /// The place is committed at once, under the claim, so that every later owner goes on there as well. Where it is ahead, the
+    /// records in between are read into the state, without effects; what is not confirmed of those before counts as confirmed.
+    /// Where it is behind, the state is dropped and built anew up to there, and the records from there on are processed again. A
+    /// partition that stands tries what comes next. A state that says itself how far it is is to be set back by whoever keeps it,
+    /// or reading goes on where it says. A pause goes on; pause it first where it is not to go on at once.
+    ///
+    /// Cancel safe: it may go on there all the same.
+    ///
+    /// # Errors
+    ///
+    /// [`SeekError`], by variant.
+    pub async fn seek(
+        &self,
+        partition: &TopicPartition,
+        epoch: Epoch,
+        to: StartPosition,
+    ) -> Result<Offset, SeekError> {
+        self.watch.seeks.seek(partition, epoch, to).await
+    }
+
+    /// The partitions that are held here, by name.
+    #[must_use]
+    pub fn partitions(&self) -> Vec<RunnerPartition> {
+        self.watch.held.all().into_iter().map(|(at, held)| self.partition(at, &held)).collect()
+    }
+
+    fn partition(&self, partition: TopicPartition, held: &HeldPartition) -> RunnerPartition {
+        let known = self.commits.known(&partition);
+        let epoch = known.map(|(epoch, ..)| epoch);
+        RunnerPartition {
+            phase: held.phase,
+            epoch,
+            is_paused: epoch.is_some_and(|epoch| self.watch.pauses.of(&partition).holds(epoch)),
+            warmed: held.warmed(),
+            processed: known.map(|(_, processed, _)| processed),
+            committed: known.map(|(.., committed)| committed),
+            log_end: held.log_end,
+            partition,
+        }
     }
 
     /// The records that were not handled, and those that are gone.
     #[must_use]
     pub fn counts(&self) -> RecordCounts {
-        self.0.counts()
+        self.watch.counts()
+    }
+
+    /// The records that were processed since the runner was made, those that were passed over included. One turn of a partition
+    /// is counted at its end.
+    #[must_use]
+    pub fn processed(&self) -> u64 {
+        self.watch.processed()
     }
 
     /// The partitions that stand before a record that can't be handled, in their order.
     #[must_use]
     pub fn stopped(&self) -> Vec<StoppedPartition> {
-        self.0.stopped()
+        self.watch.stopped()
     }
 }

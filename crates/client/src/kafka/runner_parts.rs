@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use kafka_assigner_handler::{ErrorPolicy, GapRule, RecordHandler, StartPositions};
+use kafka_assigner_handler::{CommitRule, ErrorPolicy, GapRule, RecordHandler, StartPositions};
 use tokio::sync::Semaphore;
 
 use super::client::Client;
@@ -11,6 +11,7 @@ use super::dead_letters::DeadLetters;
 use super::producers::FencedProducers;
 use super::runner_watch::SharedWatch;
 use super::snapshots::Snapshots;
+use super::spans::RecordSpans;
 
 /// The rules of a runner, as its user set them.
 #[derive(Clone, Default)]
@@ -18,10 +19,13 @@ pub(super) struct RunnerRules {
     pub(super) policy: ErrorPolicy,
     pub(super) starts: StartPositions,
     pub(super) gaps: GapRule,
+    pub(super) commits: CommitRule,
     /// The producers whose fences are taken before the rest of a log is read; `None` = there is none to take.
     pub(super) producers: Option<FencedProducers>,
     /// The topic for records that nobody can handle; `None` = nowhere.
     pub(super) dead_letters: Option<DeadLetters>,
+    /// Makes a span for each record; `None` = there is none.
+    pub(super) spans: Option<RecordSpans>,
     /// `None` = every rebuild begins where the handler says.
     pub(super) snapshots: Option<Snapshots>,
 }

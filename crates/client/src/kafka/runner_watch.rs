@@ -8,6 +8,9 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use kafka_assigner_handler::{ErrorPolicy, RecordError, RecordFailures, Remedy};
 use kafka_assigner_types::id::{Epoch, Offset, TopicPartition};
 
+use super::held::HeldByRunner;
+use super::pauses::Pauses;
+use super::seeks::Seeks;
 use super::state_reads::StateReaders;
 use crate::status::StoppedPartition;
 
@@ -31,7 +34,11 @@ pub(super) struct RunnerWatch<S> {
     stopped: Mutex<BTreeMap<TopicPartition, StoppedPartition>>,
     fatal: OnceLock<String>,
     counts: [AtomicU64; 4],
+    processed: AtomicU64,
     pub(super) readers: StateReaders<S>,
+    pub(super) held: Arc<HeldByRunner>,
+    pub(super) pauses: Pauses,
+    pub(super) seeks: Seeks,
 }
 
 /// The counters, in the order of their fields.
@@ -45,8 +52,17 @@ pub(super) enum CountedRecord {
 
 impl<S> Default for RunnerWatch<S> {
     fn default() -> Self {
-        let (failures, stopped, fatal) = (Mutex::default(), Mutex::default(), OnceLock::new());
-        Self { failures, stopped, fatal, counts: Default::default(), readers: StateReaders::default() }
+        Self {
+            failures: Mutex::default(),
+            stopped: Mutex::default(),
+            fatal: OnceLock::new(),
+            counts: Default::default(),
+            processed: AtomicU64::new(0),
+            readers: StateReaders::default(),
+            held: Arc::default(),
+            pauses: Pauses::default(),
+            seeks: Seeks::default(),
+        }
     }
 }
 
@@ -78,9 +94,25 @@ impl<S> RunnerWatch<S> {
         self.failures().get(at).cloned().unwrap_or_default()
     }
 
+    /// Every record of the partition is tried as one that has not failed yet.
+    pub(super) fn forget_failures(&self, at: &TopicPartition) {
+        self.failures().remove(at);
+    }
+
     /// The record at `offset` is passed over without a call from now on; false = too many are.
     pub(super) fn pass_over(&self, at: &TopicPartition, offset: Offset) -> bool {
         self.failures().entry(at.clone()).or_default().pass_over(offset)
+    }
+
+    /// The record at `offset` was passed over while it was processed; it may come again once the state is built anew.
+    pub(super) fn give_up(&self, at: &TopicPartition, offset: Offset) {
+        self.failures().entry(at.clone()).or_default().give_up(offset);
+    }
+
+    /// Nobody looks at the state of a partition from outside any more, nor commands its task.
+    pub(super) fn close(&self, at: &TopicPartition) {
+        self.readers.close(at);
+        self.seeks.close(at);
     }
 
     /// The partition stands.
@@ -132,6 +164,15 @@ impl<S> RunnerWatch<S> {
 
     pub(super) fn count(&self, what: CountedRecord) {
         self.counts[what as usize].fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// So many more records were processed.
+    pub(super) fn count_processed(&self, records: u64) {
+        self.processed.fetch_add(records, Ordering::Relaxed);
+    }
+
+    pub(super) fn processed(&self) -> u64 {
+        self.processed.load(Ordering::Relaxed)
     }
 
     pub(super) fn counts(&self) -> RecordCounts {

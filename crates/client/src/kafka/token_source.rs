@@ -12,7 +12,7 @@ type Fetch = dyn Fn(Option<&str>) -> Result<OAuthToken, HandlerError> + Send + S
 /// Fetches tokens for the mechanism `OAUTHBEARER` of SASL, as managed clouds ask for. Cheap to clone.
 ///
 /// librdkafka asks when four fifths of a token's life are over. It needs `security.protocol`, `sasl.mechanism=OAUTHBEARER`
-/// and a build of librdkafka with TLS. Where librdkafka fetches them itself (`sasl.oauthbearer.method=oidc`), none is needed.
+/// and the feature `sasl` of this crate. Where librdkafka fetches them itself (`sasl.oauthbearer.method=oidc`), none is needed.
 ///
 /// Two are equal if they are clones of each other.
 #[derive(Clone)]

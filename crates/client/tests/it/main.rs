@@ -5,9 +5,11 @@ mod fake;
 mod farewell;
 mod grpc;
 mod limits;
+mod metrics;
 mod proxy;
 mod recorder;
 mod records;
+mod rotation;
 #[cfg(unix)]
 mod signals;
 mod starved;

@@ -7,6 +7,7 @@ use tokio::time::sleep;
 
 use super::SimulatedPartition;
 use super::right::SimulatedRight;
+use crate::confirmations::{CommitRule, Confirmations};
 use crate::context::PartitionContext;
 use crate::error::{RecordError, Remedy};
 use crate::failures::guarded;
@@ -22,6 +23,30 @@ pub(super) struct SimulatedOwner<H: RecordHandler> {
     pub(super) state: H::State,
     /// The offset after the last record that is in the state.
     pub(super) next: Offset,
+    /// `None` = what was processed is committed without a word.
+    confirmations: Option<Confirmations>,
+}
+
+impl<H: RecordHandler> SimulatedOwner<H> {
+    /// The offset that may be committed.
+    pub(super) fn committable(&self) -> Offset {
+        self.confirmations.as_ref().map_or(self.next, |confirmed| confirmed.next().min(self.next))
+    }
+
+    /// Takes the word of the handler for records from `start` on.
+    fn confirm_from(&mut self, start: Offset) {
+        let confirmations = Confirmations::from(start);
+        self.context = self.context.clone().confirmed_by(Arc::new(confirmations.clone()));
+        self.confirmations = Some(confirmations);
+    }
+
+    /// The record at `offset` was passed over.
+    fn pass_over(&mut self, offset: Offset) {
+        if let Some(confirmations) = &self.confirmations {
+            confirmations.pass_over(self.next, offset.next());
+        }
+        self.next = offset.next();
+    }
 }
 
 /// Nobody looks at the progress.
@@ -60,6 +85,7 @@ impl<H: RecordHandler> SimulatedPartition<H> {
             context,
             state: opened.state,
             next: opened.next_offset.unwrap_or(self.committed),
+            confirmations: None,
         }
     }
 
@@ -113,6 +139,9 @@ impl<H: RecordHandler> SimulatedPartition<H> {
         owner.handler.fence(&owner.context).await.expect("it can take its fence");
         assert!(self.catch_up(owner).await, "the state is spoiled at the start");
         owner.next = owner.next.max(self.committed);
+        if self.commits == CommitRule::Confirmed {
+            owner.confirm_from(self.committed);
+        }
         owner.handler.begin(&owner.context, &mut owner.state).await.expect("it can begin");
     }
 
@@ -123,6 +152,11 @@ impl<H: RecordHandler> SimulatedPartition<H> {
             self.owner = Some(owner);
             return false;
         };
+        if self.failures.gave_up(record.offset()) {
+            self.owner = Some(owner);
+            self.go_behind(&record, false).await;
+            return true;
+        }
         let processed = guarded(owner.handler.process(&owner.context, &mut owner.state, &record)).await;
         match processed.and_then(|()| self.injected(record.offset())) {
             Ok(()) => owner.next = record.offset().next(),
@@ -163,12 +197,16 @@ impl<H: RecordHandler> SimulatedPartition<H> {
         true
     }
 
+    async fn pass_over(&mut self, record: &Record, is_spoiled: bool) {
+        self.passed_over.push(record.offset());
+        self.go_behind(record, is_spoiled).await;
+    }
+
     /// Goes on behind a record that was not handled; the state gets of it what every rebuild will.
-    async fn pass_over(&mut self, record: &Record, mut is_spoiled: bool) {
+    async fn go_behind(&mut self, record: &Record, mut is_spoiled: bool) {
         let offset = record.offset();
-        self.passed_over.push(offset);
         let Some(owner) = &mut self.owner else { return };
-        if !is_spoiled {
+        if !is_spoiled && !self.failures.passes_over(offset) {
             let caught_up = guarded(owner.handler.catch_up(&self.at, &mut owner.state, record)).await;
             if let Err(error) = caught_up.as_ref()
                 && spoils::<H>(error)
@@ -177,8 +215,9 @@ impl<H: RecordHandler> SimulatedPartition<H> {
                 assert!(self.failures.pass_over(offset), "too many records spoil the state");
             }
         }
-        owner.next = offset.next();
+        owner.pass_over(offset);
         if is_spoiled {
+            self.failures.give_up(offset);
             self.build_anew().await;
         }
     }

@@ -2,6 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod confirmed;
+
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 

@@ -24,6 +24,11 @@ pub(super) struct Standstill {
 }
 
 impl Standstill {
+    /// As after a record that is tried: one that fails is a standstill of its own.
+    pub(super) const fn tried() -> Self {
+        Self { under: None, is_tried: true, tries_again: false }
+    }
+
     pub(super) const fn is_now(&self) -> bool {
         self.under.is_some()
     }
@@ -125,7 +130,7 @@ impl<H: RecordHandler> Processing<H> {
 
     /// Goes on behind a record that was not handled. The state gets of it what every rebuild will: what `catch_up` makes of
     /// it, and nothing where that fails.
-    async fn pass_over(
+    pub(super) async fn pass_over(
         &mut self,
         partition: &mut Partition<H::State>,
         record: &Record,
@@ -136,7 +141,7 @@ impl<H: RecordHandler> Processing<H> {
             if spoils {
                 self.parts.watch.pass_over(&at, offset);
             }
-        } else if !spoils {
+        } else if !spoils && !partition.failures.passes_over(offset) {
             let caught_up = self.parts.handler.catch_up(&at, &mut partition.state, record);
             if let Err(error) = guarded(caught_up).await {
                 warn!(partition = %at, %offset, error = error.text(), "the state goes on without the record");
@@ -147,8 +152,12 @@ impl<H: RecordHandler> Processing<H> {
             }
         }
         partition.settle();
+        if let Some(confirmed) = partition.confirmed.as_ref().filter(|_| offset >= self.start) {
+            confirmed.pass_over(self.position.get(), offset.next());
+        }
         self.done(offset);
         if spoils {
+            self.parts.watch.give_up(&at, offset);
             self.commit_and_spoil("a record that was passed over may have changed it").await;
         }
         !spoils

@@ -55,6 +55,7 @@ impl<H: RecordHandler> Processing<H> {
             self.busy.set(None);
         }
         self.tell_handled();
+        self.parts.watch.count_processed(std::mem::take(&mut self.uncounted));
     }
 
     /// Tells others of the last record that was handled.
@@ -78,8 +79,17 @@ impl<H: RecordHandler> Processing<H> {
         self.in_works.is_some()
     }
 
+    /// True if no record is to be begun until somebody outside says so.
+    pub(super) fn waits(&self) -> bool {
+        self.standing.is_now() || self.is_paused()
+    }
+
+    pub(super) fn is_paused(&self) -> bool {
+        self.pause.holds(self.owned.epoch())
+    }
+
     fn may_go_on(&self, now: Moment) -> bool {
-        let waits = self.standing.is_now() || self.retry_at.is_some_and(|at| at > Instant::now());
+        let waits = self.waits() || self.retry_at.is_some_and(|at| at > Instant::now());
         !waits && !self.overlapped && self.owned.claim().is_valid_at(now)
     }
 }

@@ -126,9 +126,10 @@ async fn process(
     let mut partition = Partition::new(reader, BTreeSet::new(), RecordFailures::default());
     timeout(PATIENCE, partition.reader.record()).await.expect("in time").expect("it is there");
     tokio::time::pause();
-    parts.commits.begin(owned.partition(), owned.claim().clone(), None, Offset::ZERO);
+    parts.commits.begin(owned.partition(), owned.claim().clone(), None, Offset::ZERO, None);
     let (live, _is_live) = oneshot::channel();
-    let processing = Processing::new(parts.clone(), owned, Offset::ZERO, (busy, stop), live);
+    let contexts = (owned.clone(), partition.context(&owned));
+    let processing = Processing::new(parts.clone(), contexts, Offset::ZERO, (busy, stop), live);
     let ended = processing.run(partition).await;
     assert_eq!((ended.reader.next().get(), ended.state.len()), (RECORDS, 20), "all were handled");
 }

@@ -3,37 +3,12 @@
 use kafka_assigner_handler::{
     OpenedState, PartitionContext, Preparation, Record, RecordError, StateSnapshot,
 };
-use kafka_assigner_types::id::Epoch;
-use kafka_assigner_types::moment::Moment;
 use kafka_assigner_types::topic_id::TopicId;
-use rdkafka::consumer::{BaseConsumer, CommitMode, Consumer as _};
-use rdkafka::mocking::MockCluster;
-use rdkafka::producer::{DefaultProducerContext, FutureProducer, FutureRecord};
-use rdkafka::{ClientConfig, TopicPartitionList};
 use tokio::sync::Notify;
 use tokio::time::timeout;
 
+use super::test_broker::{Grant, PATIENCE, RECORDS, TestBroker, id, offset};
 use super::*;
-use crate::claim::SessionClaim;
-use crate::clock::Clock;
-use crate::context::{Alarm, Edges, WarmUpProgress};
-use crate::gate::Gate;
-use crate::record_gate::RecordGate;
-use crate::session::ClaimTerm;
-use crate::skipped_offset::SkippedOffset;
-
-const PATIENCE: Duration = Duration::from_secs(30);
-
-/// Records of the topic.
-const RECORDS: i64 = 10;
-
-fn id(byte: u8) -> Option<TopicId> {
-    TopicId::new([byte; 16])
-}
-
-fn offset(number: i64) -> Offset {
-    Offset::new(number).expect("not negative")
-}
 
 /// Begins with what it was given, and notes the offsets that it handled.
 struct Noting {
@@ -81,99 +56,9 @@ impl RecordHandler for Noting {
     }
 }
 
-/// A grant of "t"-0 in the topic with the id 8 of each byte.
-#[derive(Clone, Copy)]
-struct Grant {
-    /// The metadata under which offset 5 is committed; `None` = nothing is.
-    committed: Option<&'static str>,
-    start: Option<i64>,
-}
-
-impl Grant {
-    fn warm(self) -> WarmContext {
-        WarmContext {
-            group: "g".into(),
-            partition: partition(),
-            handoff: None,
-            current_owner: None,
-            failures: 0,
-            start_offset: self.start.map(offset),
-            topic_id: id(8),
-            progress: Arc::new(WarmUpProgress::default()),
-            cancelled: CancellationToken::new(),
-        }
-    }
-
-    fn owned(self) -> OwnedContext {
-        let (clock, wake) = (Clock::start(), Arc::new(Notify::new()));
-        let (session, until) = (SessionClaim::new(clock.clone()), Moment(Duration::from_secs(36_000)));
-        session.set(Some(ClaimTerm { overlap: until, strict: until }));
-        OwnedContext {
-            group: "g".into(),
-            partition: partition(),
-            claim: session.partition(Epoch(5), false),
-            start_offset: self.start.map(offset),
-            topic_id: id(8),
-            resumed: false,
-            skipped: SkippedOffset::default(),
-            gate: Gate::new(wake.clone()).into(),
-            records: RecordGate::new(clock.clone(), wake.clone()).into(),
-            edges: Edges::new(clock).into(),
-            alarm: Alarm::new(wake),
-            cancelled: CancellationToken::new(),
-        }
-    }
-}
-
-fn partition() -> TopicPartition {
-    TopicPartition::try_from(("t", 0)).expect("a valid name")
-}
-
-/// A broker with the records.
-struct Broker {
-    cluster: MockCluster<'static, DefaultProducerContext>,
-    config: ClientConfig,
-}
-
-impl Broker {
-    async fn start() -> Self {
-        let cluster = MockCluster::new(1).expect("a cluster in this process");
-        cluster.create_topic("t", 1, 1).expect("a new topic");
-        let mut config = ClientConfig::new();
-        config.set("bootstrap.servers", cluster.bootstrap_servers()).set("group.id", "g");
-        let producer: FutureProducer = config.create().expect("a producer");
-        for _ in 0..RECORDS {
-            let record = FutureRecord::<(), _>::to("t").partition(0).payload("x");
-            producer.send(record, PATIENCE).await.expect("it is written");
-        }
-        Self { cluster, config }
-    }
-
-    fn reader(&self) -> BaseConsumer {
-        self.config.create().expect("a consumer")
-    }
-
-    fn commit(&self, metadata: &str) {
-        let mut list = TopicPartitionList::new();
-        let mut element = list.add_partition("t", 0);
-        element.set_offset(rdkafka::Offset::Offset(5)).expect("a valid offset");
-        element.set_metadata(metadata);
-        self.reader().commit(&list, CommitMode::Sync).expect("it is committed");
-    }
-
-    fn committed(&self) -> (i64, String) {
-        let mut list = TopicPartitionList::new();
-        list.add_partition("t", 0);
-        let committed = self.reader().committed_offsets(list, PATIENCE).expect("an answer");
-        let element = committed.find_partition("t", 0).expect("asked for");
-        let rdkafka::Offset::Offset(next) = element.offset() else { panic!("{:?}", element.offset()) };
-        (next, element.metadata().to_owned())
-    }
-}
-
 /// The offsets that are handled under `grant` by a handler that begins with a state up to 5, of this topic.
 async fn handled(grant: Grant, opened: Option<Option<TopicId>>) -> Vec<i64> {
-    let broker = Broker::start().await;
+    let broker = TestBroker::start().await;
     grant.committed.into_iter().for_each(|metadata| broker.commit(metadata));
     let opened = match opened {
         Some(topic_id) => OpenedState::up_to((0..5).collect(), offset(5), topic_id),
@@ -181,7 +66,7 @@ async fn handled(grant: Grant, opened: Option<Option<TopicId>>) -> Vec<i64> {
     };
     let (handled, ended) = (Arc::<Mutex<Vec<i64>>>::default(), Arc::<Notify>::default());
     let handler = Noting { opened, handled: handled.clone(), ended: ended.clone() };
-    let options = KafkaOptions::new(broker.cluster.bootstrap_servers(), "g");
+    let options = KafkaOptions::new(broker.servers(), "g");
     let runner = KafkaRunner::new(&options, handler).expect("valid options");
     let owned = grant.owned();
     runner.warm(&grant.warm()).await.expect("it is warm");

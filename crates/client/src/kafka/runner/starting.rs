@@ -1,6 +1,8 @@
 //! The rest of a log before its owner starts, and the start.
 
-use kafka_assigner_handler::{Gap, GapRule, PartitionContext, RecordHandler, guarded};
+use kafka_assigner_handler::{
+    CommitRule, Confirmations, Gap, GapRule, PartitionContext, RecordHandler, guarded,
+};
 use kafka_assigner_types::id::{Epoch, Offset, TopicPartition};
 use tokio::time::timeout;
 use tracing::warn;
@@ -81,14 +83,19 @@ impl<H: RecordHandler> CatchingUp<'_, H> {
         partition: &mut Partition<H::State>,
     ) -> Result<Offset, Interrupted> {
         self.fence(context.partition(), context.claim()).await?;
-        let owned = context_of(context);
-        self.fence_by_handler(&owned).await?;
+        self.fence_by_handler(&context_of(context)).await?;
         let start = match context.start_offset() {
-            _ if context.is_resumed() => partition.reader.next(),
+            _ if context.is_resumed() => partition.start(),
             Some(offset) => offset,
             None => self.committed_or_start(context.partition(), context.topic_id()).await?,
         };
         let start = self.replay_to(context, partition, start).await?;
+        if self.parts.rules.commits == CommitRule::Confirmed {
+            // Who goes on with its state has records that it may confirm yet.
+            let before = partition.confirmed.take().filter(|_| context.is_resumed());
+            partition.confirmed = Some(before.unwrap_or_else(|| Confirmations::from(start)));
+        }
+        let owned = partition.context(context);
         let begun = guarded(self.parts.handler.begin(&owned, &mut partition.state)).await;
         begun.map_err(|error| Interrupted::of::<H::State>(&error))?;
         self.parts.watch.end_stop_of_preparation(context.partition());
@@ -119,6 +126,10 @@ impl<H: RecordHandler> CatchingUp<'_, H> {
         }
         // Before it, at it or behind it offsets have no record. Those that were removed are a gap; others never had one.
         let within = self.within_log(at, start).await?;
+        if within < next && partition.begun < next {
+            // Somebody has committed less than before, and an owner of this state would leave records out.
+            return Err(Interrupted::Spoiled(format!("it is up to {next}, and the start is {start}")));
+        }
         if within > start {
             self.pass_gap(at, &mut partition.state, Gap { from: start, to: within }).await?;
         }
