@@ -64,6 +64,7 @@ pub(super) struct Families {
     pub(super) routers: Family<GroupLabel, Gauge>,
     pub(super) switching: Family<GroupLabel, Gauge>,
     pub(super) stopped: Family<ReasonLabel, Gauge>,
+    pub(super) not_begun: Family<ReasonLabel, Gauge>,
     pub(super) lag: Family<GroupLabel, Gauge>,
     pub(super) histories: Counter,
     pub(super) ahead: Family<GroupLabel, Counter>,
@@ -108,6 +109,7 @@ impl Metrics {
             routers: Family::default(),
             switching: Family::default(),
             stopped: Family::default(),
+            not_begun: Family::default(),
             lag: Family::default(),
             histories: Counter::default(),
             ahead: Family::default(),
@@ -363,6 +365,11 @@ impl Families {
             "partitions_stopped",
             "Partitions that stand before a record that could not be handled, by what they wait for",
             self.stopped.clone(),
+        );
+        registry.register(
+            "partitions_not_begun",
+            "Partitions that their owners have not begun, by the reason that they tell",
+            self.not_begun.clone(),
         );
         registry.register("partitions_unowned", "Partitions without a living owner", self.unowned.clone());
         registry.register_with_unit(
