@@ -19,6 +19,7 @@ use prometheus_client::registry::{Registry, Unit};
 
 use super::access::AccessMetrics;
 use super::containment::ContainmentMetrics;
+use super::heartbeats::HeartbeatAges;
 use super::labels::{
     GroupLabel, OfLabel, PhaseLabel, PhaseModeLabel, ReasonLabel, RouterLabel, because, of, whole,
 };
@@ -70,6 +71,7 @@ pub(super) struct Families {
     pub(super) ahead: Family<GroupLabel, Counter>,
     pub(super) access: AccessMetrics,
     pub(super) containment: ContainmentMetrics,
+    pub(super) heartbeat_ages: HeartbeatAges,
     pub(super) looks: LookMetrics,
     pub(super) suspicions: SuspicionMetrics,
     pub(super) store: StoreMetrics,
@@ -115,6 +117,7 @@ impl Metrics {
             ahead: Family::default(),
             access: AccessMetrics::default(),
             containment: ContainmentMetrics::default(),
+            heartbeat_ages: HeartbeatAges::default(),
             looks: LookMetrics::default(),
             suspicions: SuspicionMetrics::default(),
             store: StoreMetrics::default(),
@@ -261,6 +264,7 @@ impl Families {
         self.register_history(registry);
         self.access.register(registry);
         self.containment.register(registry);
+        self.heartbeat_ages.register(registry);
         self.looks.register(registry);
         self.suspicions.register(registry);
         self.store.register(registry);
