@@ -12,13 +12,14 @@ use kafka_assigner_types::name::{GroupName, InvalidName, MemberName, TopicName};
 use crate::invalid_endpoint::InvalidEndpoint;
 
 /// The capabilities of this version beyond the smallest client.
-const CAPABILITIES: [v1::Capability; 6] = [
+const CAPABILITIES: [v1::Capability; 7] = [
     v1::Capability::Snapshot,
     v1::Capability::Taken,
     v1::Capability::Drain,
     v1::Capability::CatchUp,
     v1::Capability::Present,
     v1::Capability::Rest,
+    v1::Capability::Begun,
 ];
 
 /// The part of a host's name that is told of the process: with the rest it stays below what the service takes, 200.

@@ -27,6 +27,7 @@ mod entry;
 mod holding;
 mod machine;
 mod role;
+mod unbegun;
 
 pub use ack::{AckKind, RoleAck};
 pub use api::{RoleAction, RoleEvent};
@@ -36,6 +37,7 @@ pub use machine::{RoleCounts, Roles};
 pub use role::{
     CatchingUpRole, ConsumerRole, DrainingRole, OwnerRole, Provenance, ReleasingRole, WarmingRole,
 };
+pub use unbegun::{UnbegunCause, UnbegunRole};
 
 #[cfg(test)]
 mod roles_test;

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::begun::{GrantStage, grant_stage};
 use crate::record::{Handoff, Phase, Progress};
 use crate::state::{Entry, GroupState, Presence};
 use crate::stops::standing;
@@ -29,10 +30,29 @@ pub struct Census {
     pub standing: usize,
     /// Those that nobody is granted, since two owners stopped before the same record.
     pub held: usize,
+    /// Those that their owners have not begun, by the [label](crate::record::UnbegunReason::label) of the reason; reasons
+    /// without any are missing. Under [`GRANTED`] those of which no report tells yet.
+    pub not_begun: BTreeMap<&'static str, usize>,
     /// Handoffs by their phase, one for each unit; phases without any are missing.
     pub handoffs: BTreeMap<Phase, usize>,
     /// The routers that hold up a freeze now, each with how many; at most those that are registered.
     pub missing_acks: BTreeMap<MemberName, usize>,
+}
+
+/// The word for a grant of which no report of its owner tells.
+pub const GRANTED: &str = "granted";
+
+fn not_begun(state: &GroupState) -> BTreeMap<&'static str, usize> {
+    let mut counts = BTreeMap::new();
+    for at in state.assignments().keys() {
+        let reason = match grant_stage(state, at) {
+            None | Some(GrantStage::Begun) => continue,
+            Some(GrantStage::Granted) => GRANTED,
+            Some(GrantStage::NotBegun(grant)) => grant.why.label(),
+        };
+        *counts.entry(reason).or_default() += 1;
+    }
+    counts
 }
 
 /// Counts everything; takes time in proportion to the group's records, and to freezes under way times routers.
@@ -66,6 +86,7 @@ pub fn census(state: &GroupState) -> Census {
         switching,
         standing: standing.len(),
         held: held.len(),
+        not_begun: not_begun(state),
         handoffs,
         missing_acks,
     }

@@ -3,11 +3,12 @@
 use std::fmt;
 
 use crate::action::Step;
+use crate::begun::{GrantStage, grant_stage};
 use crate::facts::rest_awaited;
 use crate::leader::busy_member;
 use crate::plan::{Deferral, NoPlan, Plan};
 use crate::reason::{CancelReason, DeferReason, Reason};
-use crate::record::{Handoff, Phase, Stop};
+use crate::record::{Handoff, Phase, Stop, UnbegunGrant};
 use crate::state::{Entry, GroupState, Presence};
 use crate::stops::standing;
 use kafka_assigner_types::id::{Epoch, TopicPartition};
@@ -37,6 +38,13 @@ pub enum Cause {
         epoch: Epoch,
         /// The reason for this owner.
         why: Reason,
+    },
+    /// Its owner has not begun it, or has not said so.
+    NotBegun {
+        /// The owner.
+        owner: MemberName,
+        /// The owner's words; `None`: no report of it covers the grant.
+        grant: Option<UnbegunGrant>,
     },
     /// An owner of it stopped before a record.
     Stopped {
@@ -175,6 +183,7 @@ pub fn explain(state: &GroupState, at: &TopicPartition, planned: Result<&Plan, &
         causes.push(Cause::NotInGroup);
     }
     causes.push(ownership(state, at));
+    causes.extend(not_begun(state, at));
     causes.extend(stop(state, at));
     causes.extend(state.handoff_of(at).map(|handoff| movement(state, handoff)));
     causes.extend(avoided(state, at));
@@ -197,6 +206,15 @@ fn ownership(state: &GroupState, at: &TopicPartition) -> Cause {
             why: assignment.why.clone(),
         },
     }
+}
+
+fn not_begun(state: &GroupState, at: &TopicPartition) -> Option<Cause> {
+    let grant = match grant_stage(state, at)? {
+        GrantStage::Begun => return None,
+        GrantStage::NotBegun(grant) => Some(grant.clone()),
+        GrantStage::Granted => None,
+    };
+    Some(Cause::NotBegun { owner: state.owner(at)?.name, grant })
 }
 
 fn stop(state: &GroupState, at: &TopicPartition) -> Option<Cause> {
@@ -244,6 +262,10 @@ impl fmt::Display for Cause {
             Self::Unowned => f.write_str("Nobody owns it."),
             Self::Owned { owner, presence, suspected, epoch, why } => {
                 write!(f, "{owner} owns it at epoch {epoch}{}: {why}.", aside(*presence, *suspected))
+            }
+            Self::NotBegun { owner, grant: Some(grant) } => write!(f, "{owner} has not begun it: {grant}."),
+            Self::NotBegun { owner, grant: None } => {
+                write!(f, "It is granted, and {owner} has not said yet that it has begun.")
             }
             Self::Stopped { stop, stands } => stop_sentence(f, stop, *stands),
             Self::Moving { from, to, phase, waits_for, partitions, why } => {

@@ -115,6 +115,11 @@ pub(crate) fn complete<'a>(state: &'a GroupState, handoff: &Handoff, wall: WallM
     };
     for at in &handoff.unit {
         let next = grant.next(state, at).without_avoid();
+        // Or the next plan might bring it back there at once.
+        let next = match handoff.why {
+            Reason::NotBegun { .. } if at == handoff.lead() => next.avoiding(&handoff.old),
+            _ => next,
+        };
         let stopped_at = handoff.final_offset(at).filter(|_| !state.is_of_earlier_topic(at));
         let start = stopped_at.or(next.start);
         draft = draft.assign(at, &next.starting_at(start));

@@ -24,6 +24,7 @@ mod memory;
 mod phases;
 mod suspicions;
 mod takeovers;
+mod unbegun;
 mod warm_up;
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -24,6 +24,7 @@
 pub mod ack;
 pub mod action;
 pub mod advance;
+pub mod begun;
 pub mod census;
 pub mod claim;
 mod draft;

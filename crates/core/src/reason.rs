@@ -69,6 +69,11 @@ pub enum Reason {
         /// The owner.
         owner: MemberName,
     },
+    /// Its owner has not begun it in time.
+    NotBegun {
+        /// The owner.
+        owner: MemberName,
+    },
     /// The strategy moves it.
     Strategy {
         /// The strategy's name.
@@ -97,6 +102,7 @@ impl Reason {
             Self::TopicReturned => "topic_returned",
             Self::Resumed => "resumed",
             Self::OwnerSuspected { .. } => "owner_suspected",
+            Self::NotBegun { .. } => "not_begun",
             Self::Strategy { .. } => "strategy",
             Self::Other(_) => "other",
         }
@@ -117,6 +123,7 @@ impl fmt::Display for Reason {
             Self::TopicReturned => f.write_str("its topic was gone and is there again"),
             Self::Resumed => f.write_str("an operator resumed it"),
             Self::OwnerSuspected { owner } => write!(f, "the process of its owner {owner} seems to be dead"),
+            Self::NotBegun { owner } => write!(f, "{owner} has not begun it in time"),
             Self::Strategy { strategy, because } => write!(f, "{strategy}: {because}"),
             Self::Other(unknown) => unknown.fmt(f),
         }

@@ -4,6 +4,7 @@
 //! it leaves alone what the record is about, says so, and goes on when it can be read again.
 
 mod assignment;
+mod begun;
 mod cluster;
 mod consumer;
 mod group;
@@ -22,6 +23,7 @@ use serde::de::{DeserializeOwned, Error as _};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 pub use assignment::{Assignment, Avoid, Owner};
+pub use begun::{BegunReport, UnbegunGrant, UnbegunReason};
 pub use cluster::{ClusterRecord, HistoryNote, Tombstone};
 pub use consumer::{Capability, Consumer, DeathSign, Progress, Rejoin, Renewal, Standing, Suspicion};
 pub use group::{GroupConfig, InvalidConfig, OwnersStopped};

@@ -5,6 +5,7 @@
 
 mod acks;
 mod detached;
+mod grants;
 mod heartbeat;
 mod leave;
 mod progress;

@@ -25,7 +25,7 @@ use crate::options::Options;
 use crate::peers::Peers;
 use crate::pulse::Pulses;
 use crate::supervision::{Fault, TaskPanicked};
-use crate::suspicion::{SilenceTurns, StoreContact, StreamEnds};
+use crate::suspicion::{SilenceTurns, StoreContact, StreamEnds, show_heartbeat_ages};
 use crate::topics::{TopicBoard, TopicRefresher, TopicSource};
 use crate::touch;
 use served_history::ServedHistory;
@@ -113,6 +113,7 @@ impl Instance {
         *instance.0.history.write().expect("nobody else has it yet") = Some(history);
         instance.0.begin("history of the store", watch::run(instance.clone()));
         instance.0.begin("touch with the store", touch::stay_in_touch(instance.clone()));
+        instance.0.begin("ages of heartbeats", show_heartbeat_ages(instance.clone()));
         if let Some(refresher) = instance.refresher() {
             instance.0.begin("topics of Kafka", refresher.run(instance.0.stop.clone()));
         }

@@ -6,6 +6,7 @@
 mod access;
 mod containment;
 mod families;
+mod heartbeats;
 mod labels;
 mod looks;
 mod metered;

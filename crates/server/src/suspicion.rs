@@ -3,10 +3,12 @@
 
 mod contact;
 mod ends;
+mod heartbeat_ages;
 mod marking;
 mod unheard;
 
 pub(crate) use contact::StoreContact;
 pub(crate) use ends::{AttachedStream, StreamEnds};
+pub(crate) use heartbeat_ages::show_heartbeat_ages;
 pub(crate) use marking::{Suspect, SuspectedFor};
 pub(crate) use unheard::{SilenceTurns, look_for_silence};

@@ -103,7 +103,7 @@ pub(crate) struct TextTable {
     header: Vec<&'static str>,
     rows: Vec<Vec<Cell>>,
     /// The columns, by their headings, that are shown only where there is room for all.
-    wide: &'static [&'static str],
+    wide: Vec<&'static str>,
     /// True if long cells reach beyond the terminal's width instead of being cut.
     overflows: bool,
 }
@@ -111,12 +111,12 @@ pub(crate) struct TextTable {
 impl TextTable {
     /// A table with a heading for each column.
     pub(crate) fn new<const N: usize>(header: [&'static str; N]) -> Self {
-        Self { header: header.to_vec(), rows: Vec::new(), wide: &[], overflows: false }
+        Self { header: header.to_vec(), rows: Vec::new(), wide: Vec::new(), overflows: false }
     }
 
     /// Shows the columns with these headings with `-o wide` only.
-    pub(crate) const fn wide(mut self, headings: &'static [&'static str]) -> Self {
-        self.wide = headings;
+    pub(crate) fn wide(mut self, headings: impl Into<Vec<&'static str>>) -> Self {
+        self.wide = headings.into();
         self
     }
 
@@ -133,14 +133,14 @@ impl TextTable {
         Self {
             header: header.unwrap_or_default(),
             rows: rows.into_iter().map(cells).collect(),
-            wide: &[],
+            wide: Vec::new(),
             overflows: false,
         }
     }
 
     /// A table of names and what belongs to them.
     pub(crate) const fn of_pairs() -> Self {
-        Self { header: Vec::new(), rows: Vec::new(), wide: &[], overflows: false }
+        Self { header: Vec::new(), rows: Vec::new(), wide: Vec::new(), overflows: false }
     }
 
     /// Adds a row.
@@ -287,7 +287,7 @@ mod tests {
     #[test]
     fn the_lesser_columns_are_shown_where_they_are_asked_for() {
         let shown = |wide| {
-            let mut table = TextTable::new(["A", "WHY"]).wide(&["WHY"]);
+            let mut table = TextTable::new(["A", "WHY"]).wide(["WHY"]);
             table.row(["a".into(), "because".into()]);
             table.render(Style { terminal: false, wide, colours: false })
         };

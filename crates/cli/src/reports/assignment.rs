@@ -32,6 +32,10 @@ pub(crate) struct AssignmentEntry {
     gap_ms: Option<u64>,
     /// `null` = it does not stand.
     stopped: Option<AssignmentStandstill>,
+    /// `granted`, `begun`, or why its owner has not begun; `null` = there is no owner, or it does not tell.
+    stage: Option<String>,
+    /// The last error of an owner that has not begun.
+    stage_message: Option<String>,
 }
 
 /// The record before which a partition stands.
@@ -72,6 +76,8 @@ impl From<v1::PartitionAssignment> for AssignmentEntry {
             switching: wire.switching,
             gap_ms: wire.gap_ms,
             stopped: wire.stopped.map(AssignmentStandstill::from),
+            stage: some(wire.stage),
+            stage_message: some(wire.stage_message),
         }
     }
 }
@@ -92,6 +98,29 @@ impl AssignmentEntry {
             ""
         };
         format!("; it stands before the record at offset {}{held}: {}", stopped.offset, stopped.reason)
+    }
+
+    /// True if its owner is not known to have begun it.
+    fn waits(&self) -> bool {
+        self.stage.as_ref().is_some_and(|stage| stage != "begun")
+    }
+
+    fn stage_cell(&self) -> Cell {
+        let word = Cell::from(self.stage.as_deref().unwrap_or("-"));
+        match self.stage.as_deref() {
+            Some("failing") => word.tone(Tone::Bad),
+            _ if self.waits() => word.tone(Tone::Busy),
+            _ => word,
+        }
+    }
+
+    fn stage_words(&self) -> String {
+        let Some(stage) = self.stage.as_deref().filter(|_| self.waits()) else { return String::new() };
+        let message = self.stage_message.as_ref().map_or_else(String::new, |message| format!(": {message}"));
+        match stage {
+            "granted" => "; its owner has not said yet that it has begun".to_owned(),
+            stage => format!("; its owner has not begun ({stage}){message}"),
+        }
     }
 
     fn owner_cell(&self) -> Cell {
@@ -117,20 +146,30 @@ impl AssignmentEntry {
         match &self.owner {
             None => format!("{topic}/{partition} has no owner: {why}{}", self.stopped_words()),
             Some(owner) => {
-                let (gap, stopped) = (self.gap_words(), self.stopped_words());
-                format!("{topic}/{partition} is owned by {owner}{epoch}: {why}{gap}{stopped}")
+                let (gap, stage, stopped) = (self.gap_words(), self.stage_words(), self.stopped_words());
+                format!("{topic}/{partition} is owned by {owner}{epoch}: {why}{gap}{stage}{stopped}")
             }
         }
     }
 }
 
+impl Assignments {
+    /// The columns that are left out where there is no room for them, or nothing in them that calls for a look.
+    fn wide_columns(&self) -> Vec<&'static str> {
+        let has = |what: fn(&AssignmentEntry) -> bool| self.assignments.iter().any(what);
+        let empty = [
+            ("STAGE", !has(AssignmentEntry::waits)),
+            ("STOPPED", !has(|assignment| assignment.stopped.is_some())),
+        ];
+        let empty = empty.into_iter().filter(|(_, is_empty)| *is_empty).map(|(column, _)| column);
+        empty.chain(["WHY"]).collect()
+    }
+}
+
 impl Report for Assignments {
     fn show(&self, page: &mut TextPage) {
-        let mut table = TextTable::new(["TOPIC", "PARTITION", "OWNER", "EPOCH", "AGE", "STOPPED", "WHY"])
-            .wide(match self.assignments.iter().any(|assignment| assignment.stopped.is_some()) {
-                true => &["WHY"],
-                false => &["STOPPED", "WHY"],
-            });
+        let headings = ["TOPIC", "PARTITION", "OWNER", "EPOCH", "AGE", "STAGE", "STOPPED", "WHY"];
+        let mut table = TextTable::new(headings).wide(self.wide_columns());
         for assignment in &self.assignments {
             table.row([
                 (&assignment.topic).into(),
@@ -138,6 +177,7 @@ impl Report for Assignments {
                 assignment.owner_cell(),
                 assignment.epoch_cell(),
                 age(assignment.since_unix_ms).into(),
+                assignment.stage_cell(),
                 assignment.stopped_cell(),
                 (&assignment.why).into(),
             ]);
@@ -161,6 +201,30 @@ mod tests {
         assert_eq!(sentence(Some(0)), "t/0 is owned by b at epoch 2: handed over by a; the move left no gap");
         let gap = "t/0 is owned by b at epoch 2: handed over by a; the move left a gap of 1s 20ms";
         assert_eq!(sentence(Some(1_020)), gap);
+    }
+
+    #[test]
+    fn a_grant_that_has_not_begun_says_so() {
+        let sentence = |stage: &str, stage_message: &str| {
+            let (topic, owner, why) = ("t".into(), "b".into(), "it had no owner".into());
+            let (stage, stage_message) = (stage.into(), stage_message.into());
+            let wire = v1::PartitionAssignment {
+                topic,
+                owner,
+                why,
+                epoch: 2,
+                stage,
+                stage_message,
+                ..Default::default()
+            };
+            AssignmentEntry::from(wire).sentence()
+        };
+        let owned = "t/0 is owned by b at epoch 2: it had no owner";
+        assert_eq!(sentence("begun", ""), owned);
+        assert_eq!(sentence("", ""), owned, "its owner does not tell");
+        assert_eq!(sentence("granted", ""), format!("{owned}; its owner has not said yet that it has begun"));
+        let failing = format!("{owned}; its owner has not begun (failing): no disk");
+        assert_eq!(sentence("failing", "no disk"), failing);
     }
 
     #[test]

@@ -29,6 +29,8 @@ pub(crate) struct ConsumerEntry {
     releasing: u32,
     /// Those of the owned ones that stand before a record.
     stopped: u32,
+    /// Those that it has not begun, or of which it has not said yet that it has.
+    not_begun: u32,
     session_timeout_ms: u64,
     /// `client` or `server`.
     renewal: &'static str,
@@ -79,6 +81,7 @@ impl From<v1::Consumer> for ConsumerEntry {
             warming: wire.warming,
             releasing: wire.releasing,
             stopped: wire.stopped,
+            not_begun: wire.not_begun,
             session_timeout_ms: wire.session_timeout_ms,
             renewal,
             since_unix_ms: known(wire.since_unix_ms),
@@ -129,6 +132,11 @@ impl ConsumerEntry {
         if self.stopped == 0 { count } else { count.tone(Tone::Bad) }
     }
 
+    fn not_begun_cell(&self) -> Cell {
+        let count = Cell::from(self.not_begun);
+        if self.not_begun == 0 { count } else { count.tone(Tone::Busy) }
+    }
+
     /// The sign that it is dead, and for how long that has been seen.
     fn suspected_cell(&self) -> Cell {
         let words = |mark: &ConsumerSuspicion| format!("{} {}", mark.sign, age(mark.since_unix_ms));
@@ -141,20 +149,27 @@ impl ConsumerEntry {
         let because = self.ending_because.as_ref().map_or_else(String::new, |why| format!(": {why}"));
         let sign = |mark: &ConsumerSuspicion| format!(", suspected to be dead ({})", mark.sign);
         let suspected = self.suspected.as_ref().map_or_else(String::new, sign);
-        let stopped = if self.stopped == 0 { String::new() } else { format!(" ({} stopped)", self.stopped) };
+        let parts = [(self.not_begun, "not begun"), (self.stopped, "stopped")];
+        let parts = parts.into_iter().filter(|(count, _)| *count > 0);
+        let parts: Vec<String> = parts.map(|(count, what)| format!("{count} {what}")).collect();
+        let parts = if parts.is_empty() { String::new() } else { format!(" ({})", parts.join(", ")) };
         format!(
-            "consumer {name} {state}, owns {owned}{stopped}, warms {warming}, releases {releasing}{suspected}{because}"
+            "consumer {name} {state}, owns {owned}{parts}, warms {warming}, releases {releasing}{suspected}{because}"
         )
     }
 }
 
 impl ConsumerList {
-    fn has_stopped(&self) -> bool {
-        self.consumers.iter().any(|consumer| consumer.stopped > 0)
-    }
-
-    fn has_suspected(&self) -> bool {
-        self.consumers.iter().any(|consumer| consumer.suspected.is_some())
+    /// The columns that are left out where there is no room for them, or nothing in them.
+    fn wide_columns(&self) -> Vec<&'static str> {
+        let has = |what: fn(&ConsumerEntry) -> bool| self.consumers.iter().any(what);
+        let empty = [
+            ("NOT BEGUN", !has(|consumer| consumer.not_begun > 0)),
+            ("STOPPED", !has(|consumer| consumer.stopped > 0)),
+            ("SUSPECTED", !has(|consumer| consumer.suspected.is_some())),
+        ];
+        let empty = empty.into_iter().filter(|(_, is_empty)| *is_empty).map(|(column, _)| column);
+        empty.chain(["TOPICS", "CLIENT", "CALLER", "RACK", "CAPACITY"]).collect()
     }
 }
 
@@ -166,6 +181,7 @@ impl Report for ConsumerList {
             "OWNED",
             "WARMING",
             "RELEASING",
+            "NOT BEGUN",
             "STOPPED",
             "SUSPECTED",
             "TOPICS",
@@ -176,12 +192,7 @@ impl Report for ConsumerList {
             "RACK",
             "CAPACITY",
         ])
-        .wide(match (self.has_stopped(), self.has_suspected()) {
-            (true, true) => &["TOPICS", "CLIENT", "CALLER", "RACK", "CAPACITY"],
-            (true, false) => &["SUSPECTED", "TOPICS", "CLIENT", "CALLER", "RACK", "CAPACITY"],
-            (false, true) => &["STOPPED", "TOPICS", "CLIENT", "CALLER", "RACK", "CAPACITY"],
-            (false, false) => &["STOPPED", "SUSPECTED", "TOPICS", "CLIENT", "CALLER", "RACK", "CAPACITY"],
-        });
+        .wide(self.wide_columns());
         for consumer in &self.consumers {
             table.row([
                 (&consumer.name).into(),
@@ -189,6 +200,7 @@ impl Report for ConsumerList {
                 consumer.owned.into(),
                 consumer.warming.into(),
                 consumer.releasing.into(),
+                consumer.not_begun_cell(),
                 consumer.stopped_cell(),
                 consumer.suspected_cell(),
                 consumer.topics_text().into(),

@@ -158,7 +158,7 @@ impl Report for Handoffs {
             "WAITING FOR",
             "WHY",
         ])
-        .wide(&["MODE", "TIME LEFT", "WAITING FOR", "WHY"]);
+        .wide(["MODE", "TIME LEFT", "WAITING FOR", "WHY"]);
         for handoff in &self.handoffs {
             table.row([
                 (&handoff.topic).into(),

@@ -277,21 +277,34 @@ impl HeldPartitions {
         contexts.any(|context| context.handoff.is_some())
     }
 
-    /// The progress of the running preparations, as handlers reported it.
+    /// The progress of the running preparation of `partition`, as its handler reported it: what is done, and the whole where it
+    /// is known. Nothing where none runs.
+    pub(super) fn preparation(&self, partition: &TopicPartition) -> (u64, Option<u64>) {
+        let context = self.partitions.get(partition).and_then(|held| held.warm.as_ref());
+        context.map(amounts).unwrap_or_default()
+    }
+
+    /// The progress of the running preparations for handoffs, as their handlers reported it.
     pub(super) fn warming(&self) -> Vec<WarmProgress> {
         let contexts = self.partitions.values().filter_map(|held| held.warm.as_ref());
         contexts.filter_map(progress_of).collect()
     }
 }
 
-fn progress_of(context: &WarmContext) -> Option<WarmProgress> {
+/// What is done, and the whole where it is known.
+fn amounts(context: &WarmContext) -> (u64, Option<u64>) {
     let total = context.progress.total.load(Ordering::Relaxed);
+    (context.progress.done.load(Ordering::Relaxed), (total > 0).then_some(total))
+}
+
+fn progress_of(context: &WarmContext) -> Option<WarmProgress> {
+    let (done, total) = amounts(context);
     Some(WarmProgress {
         topic: context.partition.topic.to_string(),
         partition: context.partition.kafka_number(),
         handoff_id: context.handoff.as_ref()?.to_string(),
-        done: context.progress.done.load(Ordering::Relaxed),
-        total: (total > 0).then_some(total),
+        done,
+        total,
     })
 }
 

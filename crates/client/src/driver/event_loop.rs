@@ -192,8 +192,11 @@ impl<T: Transport, H: PartitionHandler> Driver<T, H> {
         self.advance_stop();
         self.say_farewell();
         self.send_acks();
-        if self.reports.is_due(now, || self.report()) {
-            self.session_event(Event::ReportDue);
+        if self.reports.may_be_due(now) {
+            let report = self.report();
+            if self.reports.is_due(now, &report) {
+                self.session_event(Event::ReportDue);
+            }
         }
         self.show();
     }

@@ -2,20 +2,20 @@
 
 use std::time::Duration;
 
-use kafka_assigner_proto::v1::{self, BusyPartition, WarmProgress};
+use kafka_assigner_proto::v1::{self, BusyPartition, UnbegunPartition, UnbegunPartitions, WarmProgress};
 use kafka_assigner_types::id::{Epoch, HandoffId, TopicPartition};
 use kafka_assigner_types::moment::Moment;
 use kafka_assigner_types::stops::MOST_STOPPED;
 
 use super::contexts::HeldPartitions;
-use crate::roles::Roles;
+use crate::roles::{Roles, UnbegunCause, UnbegunRole};
 use crate::status::StoppedPartition;
 
 /// The shortest time between two heartbeats for a report's sake. A report extends a deadline of at least 1 s; between
 /// two heartbeats that the claim needs there may be ten minutes.
 const INTERVAL: Duration = Duration::from_secs(1);
 
-/// The time after which busy partitions, and those that stand, are reported again though nothing changed: the service may
+/// The time after which busy partitions, those that stand and those that have not begun are reported again though nothing changed: the service may
 /// have had no time for the last report, its write may have lost a race, or the move to this member was not over.
 const AGAIN: Duration = Duration::from_secs(5);
 
@@ -28,11 +28,19 @@ pub(super) struct HeartbeatReport {
     pub(super) busy: Vec<BusyPartition>,
     /// The partitions that stand.
     pub(super) stopped: Vec<v1::StoppedPartition>,
+    /// The grants that have not begun.
+    pub(super) unbegun: UnbegunPartitions,
 }
 
 /// The longest reason that is told, in bytes: with the most partitions it leaves more than half of a request, which has at
 /// most 1 MiB.
 const MOST_REASON: usize = 500;
+
+/// The most grants that are named as not begun: as many as the service heeds.
+const MOST_UNBEGUN: usize = 1_000;
+
+/// The longest text of a failure that is told with one of them, in bytes: as much as the service keeps.
+const MOST_FAILURE: usize = 100;
 
 impl HeartbeatReport {
     /// The report of what is going on now.
@@ -44,12 +52,48 @@ impl HeartbeatReport {
         });
         let stopped = stopped.into_iter().filter(|stopped| is_told(roles, stopped));
         let stopped = stopped.take(MOST_STOPPED).map(wire_stopped);
-        Self { warming: held.warming(), busy: busy.collect(), stopped: stopped.collect() }
+        let unbegun = unbegun(roles, held);
+        Self { warming: held.warming(), busy: busy.collect(), stopped: stopped.collect(), unbegun }
     }
 
     /// True if there is something to tell, without the cost of a report.
     pub(super) fn has_any(roles: &Roles, held: &HeldPartitions) -> bool {
-        held.is_warming() || roles.busy().chain(ending_records(roles, held)).next().is_some()
+        held.is_warming()
+            || roles.unbegun().next().is_some()
+            || roles.busy().chain(ending_records(roles, held)).next().is_some()
+    }
+}
+
+/// The grants that have not begun, the first by name.
+fn unbegun(roles: &Roles, held: &HeldPartitions) -> UnbegunPartitions {
+    let mut grants = roles.unbegun();
+    let named =
+        grants.by_ref().take(MOST_UNBEGUN).map(|(at, role)| wire_unbegun(at, role, held.preparation(at)));
+    let partitions = named.collect();
+    UnbegunPartitions { partitions, unnamed: u32::try_from(grants.count()).unwrap_or(u32::MAX) }
+}
+
+fn wire_unbegun(
+    at: &TopicPartition,
+    role: UnbegunRole<'_>,
+    (done, total): (u64, Option<u64>),
+) -> UnbegunPartition {
+    let reason = match role.why {
+        UnbegunCause::Place => v1::UnbegunReason::Place,
+        UnbegunCause::Preparing => v1::UnbegunReason::Preparing,
+        UnbegunCause::Starting => v1::UnbegunReason::Starting,
+        UnbegunCause::Failing => v1::UnbegunReason::Failing,
+        UnbegunCause::Claim => v1::UnbegunReason::Claim,
+        UnbegunCause::Clearing => v1::UnbegunReason::Clearing,
+    };
+    UnbegunPartition {
+        topic: at.topic.to_string(),
+        partition: at.kafka_number(),
+        epoch: role.epoch.0,
+        reason: reason.into(),
+        message: role.failure[..role.failure.floor_char_boundary(MOST_FAILURE)].to_owned(),
+        done,
+        total,
     }
 }
 
@@ -89,16 +133,18 @@ fn ending_records<'a>(
 pub(super) struct Reports {
     sent: HeartbeatReport,
     at: Moment,
+    /// The time at which others were first seen not to have begun than it says; `None` = they are the same.
+    grants_differ_since: Option<Moment>,
 }
 
 impl Reports {
     pub(super) fn since(start: Moment) -> Self {
-        Self { sent: HeartbeatReport::default(), at: start }
+        Self { sent: HeartbeatReport::default(), at: start, grants_differ_since: None }
     }
 
     /// Notes what is sent now.
     pub(super) fn sent(&mut self, now: Moment, report: &HeartbeatReport) {
-        *self = Self { sent: report.clone(), at: now };
+        *self = Self { sent: report.clone(), at: now, grants_differ_since: None };
     }
 
     /// The report of a member that gives everything up: what stood before does not go on, though nothing holds it any more.
@@ -106,11 +152,30 @@ impl Reports {
         HeartbeatReport { stopped: self.sent.stopped.clone(), ..report }
     }
 
-    /// True if there is news, and the last report was not sent just now.
-    pub(super) fn is_due(&self, now: Moment, report: impl FnOnce() -> HeartbeatReport) -> bool {
-        let may_be_lost = !self.sent.busy.is_empty() || !self.sent.stopped.is_empty();
+    /// True if the last report was not sent just now, so that another one may be due.
+    pub(super) fn may_be_due(&self, now: Moment) -> bool {
+        now >= self.next()
+    }
+
+    /// True if there is news in `report`. What begins within a second is none.
+    pub(super) fn is_due(&mut self, now: Moment, report: &HeartbeatReport) -> bool {
+        let is_unbegun = !self.sent.unbegun.partitions.is_empty();
+        let may_be_lost = is_unbegun || !self.sent.busy.is_empty() || !self.sent.stopped.is_empty();
         let is_stale = may_be_lost && now >= self.at + AGAIN;
-        now >= self.next() && (is_stale || report() != self.sent)
+        let is_news = report.warming != self.sent.warming
+            || report.busy != self.sent.busy
+            || report.stopped != self.sent.stopped
+            || self.lacks_grants(now, &report.unbegun);
+        self.may_be_due(now) && (is_stale || is_news)
+    }
+
+    /// True if others have not begun than was reported, for a second by now.
+    fn lacks_grants(&mut self, now: Moment, unbegun: &UnbegunPartitions) -> bool {
+        if *unbegun == self.sent.unbegun {
+            self.grants_differ_since = None;
+            return false;
+        }
+        now >= *self.grants_differ_since.get_or_insert(now) + INTERVAL
     }
 
     /// The time at which to ask again; `None` while there is nothing to report, and was nothing.
@@ -144,12 +209,12 @@ mod tests {
     #[test]
     fn a_report_that_changes_is_due_once_a_second() {
         let mut reports = Reports::since(at(0));
-        assert!(!reports.is_due(at(999), || done(1)));
-        assert!(reports.is_due(at(1_000), || done(1)));
+        assert!(!reports.is_due(at(999), &done(1)));
+        assert!(reports.is_due(at(1_000), &done(1)));
         reports.sent(at(1_000), &done(1));
-        assert!(!reports.is_due(at(1_500), || done(2)));
-        assert!(!reports.is_due(at(2_000), || done(1)), "no news");
-        assert!(reports.is_due(at(2_000), || done(2)));
+        assert!(!reports.is_due(at(1_500), &done(2)));
+        assert!(!reports.is_due(at(2_000), &done(1)), "no news");
+        assert!(reports.is_due(at(2_000), &done(2)));
     }
 
     #[test]
@@ -157,8 +222,8 @@ mod tests {
         let mut reports = Reports::since(at(0));
         let busy = || HeartbeatReport { busy: vec![BusyPartition::default()], ..HeartbeatReport::default() };
         reports.sent(at(0), &busy());
-        assert!(!reports.is_due(at(4_999), busy));
-        assert!(reports.is_due(at(5_000), busy));
+        assert!(!reports.is_due(at(4_999), &busy()));
+        assert!(reports.is_due(at(5_000), &busy()));
     }
 
     /// The service takes none in of a partition whose move is not over, nor one whose write lost a race.
@@ -168,8 +233,49 @@ mod tests {
         let stopped = || vec![v1::StoppedPartition::default()];
         let stands = || HeartbeatReport { stopped: stopped(), ..HeartbeatReport::default() };
         reports.sent(at(0), &stands());
-        assert!(!reports.is_due(at(4_999), stands));
-        assert!(reports.is_due(at(5_000), stands));
+        assert!(!reports.is_due(at(4_999), &stands()));
+        assert!(reports.is_due(at(5_000), &stands()));
+    }
+
+    #[test]
+    fn what_has_not_begun_is_reported_again() {
+        let mut reports = Reports::since(at(0));
+        let partitions = vec![UnbegunPartition::default()];
+        let waits = HeartbeatReport {
+            unbegun: UnbegunPartitions { partitions, unnamed: 0 },
+            ..HeartbeatReport::default()
+        };
+        reports.sent(at(0), &waits);
+        assert!(!reports.is_due(at(4_999), &waits));
+        assert!(reports.is_due(at(5_000), &waits));
+    }
+
+    #[test]
+    fn what_begins_within_a_second_is_no_news() {
+        let mut reports = Reports::since(at(0));
+        let partitions = vec![UnbegunPartition::default()];
+        let waits = HeartbeatReport {
+            unbegun: UnbegunPartitions { partitions, unnamed: 0 },
+            ..HeartbeatReport::default()
+        };
+        assert!(!reports.is_due(at(5_000), &waits), "it was granted just now");
+        assert!(!reports.is_due(at(5_900), &HeartbeatReport::default()), "and it has begun");
+        assert!(!reports.is_due(at(9_000), &waits));
+        assert!(!reports.is_due(at(9_999), &waits));
+        assert!(reports.is_due(at(10_000), &waits));
+        reports.sent(at(10_000), &waits);
+        assert!(!reports.is_due(at(11_000), &HeartbeatReport::default()));
+        assert!(reports.is_due(at(12_000), &HeartbeatReport::default()));
+    }
+
+    #[test]
+    fn a_failure_is_cut_between_two_characters() {
+        let failure = format!("{}é", "x".repeat(MOST_FAILURE - 1));
+        let role = UnbegunRole { epoch: Epoch(7), why: UnbegunCause::Failing, failure: &failure };
+        let at = TopicPartition::new("t".parse().unwrap(), 3);
+        let told = wire_unbegun(&at, role, (5, Some(9)));
+        assert_eq!((told.partition, told.epoch, told.message.len()), (3, 7, MOST_FAILURE - 1));
+        assert_eq!((told.reason(), told.done, told.total), (v1::UnbegunReason::Failing, 5, Some(9)));
     }
 
     #[test]
@@ -198,7 +304,7 @@ mod tests {
     fn the_end_of_what_was_reported_is_news() {
         let mut reports = Reports::since(at(0));
         reports.sent(at(0), &done(1));
-        assert!(reports.is_due(at(1_000), HeartbeatReport::default));
+        assert!(reports.is_due(at(1_000), &HeartbeatReport::default()));
     }
 
     #[test]

@@ -87,6 +87,7 @@ impl<T: Transport> ServiceCalls<T> {
             warming: report.warming,
             busy: report.busy,
             stopped: report.stopped,
+            unbegun: Some(report.unbegun),
             stream: Some(stream),
         };
         let transport = self.transport.clone();

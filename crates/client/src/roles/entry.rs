@@ -8,6 +8,7 @@ use super::holding::{Holding, RunningCall, Stop};
 use super::role::{
     CatchingUpRole, ConsumerRole, DrainingRole, OwnerRole, Provenance, ReleasingRole, WarmingRole,
 };
+use super::unbegun::{UnbegunCause, UnbegunRole};
 use kafka_assigner_types::id::{Epoch, HandoffId, Offset};
 use kafka_assigner_types::moment::Moment;
 use kafka_assigner_types::topic_id::TopicId;
@@ -35,6 +36,8 @@ pub(super) struct Entry {
     rests: Option<HandoffId>,
     running: Option<RunningCall>,
     failures: u32,
+    /// The text of the last of them.
+    failure: String,
     /// The epoch of the grant under which a call failed last.
     failed_under: Option<Epoch>,
     retry_at: Option<Moment>,
@@ -382,6 +385,7 @@ impl Entry {
         if !was_told {
             let wait = FIRST_RETRY.saturating_mul(1 << self.failures.min(8)).min(LONGEST_RETRY);
             self.failures = self.failures.saturating_add(1);
+            self.failure.clone_from(&failure.message);
             self.failed_under = self.granted_epoch().or(self.failed_under);
             self.retry_at = Some(now + wait);
         }
@@ -441,6 +445,29 @@ impl Entry {
             // It has, and then it was lost.
             _ if self.has_started(draining.run) => Some(None),
             _ => Some(draining.start),
+        }
+    }
+
+    /// The grant that it has not begun; `None` = it owns nothing, or processes it.
+    pub(super) fn unbegun(&self) -> Option<UnbegunRole<'_>> {
+        let ConsumerRole::Owner(grant) = &self.target else { return None };
+        let processes = self.is_owned() && self.running.is_none() && !self.lost;
+        let failure = if self.failures > 0 { &*self.failure } else { "" };
+        (!processes).then(|| UnbegunRole { epoch: grant.epoch, why: self.why_unbegun(), failure })
+    }
+
+    fn why_unbegun(&self) -> UnbegunCause {
+        match (&self.running, &self.held) {
+            // Each try of a call that fails looks as the first one does.
+            _ if self.failures > 0 => UnbegunCause::Failing,
+            (Some(running), _) => match running.call {
+                Call::Warm { .. } | Call::CatchUp { .. } => UnbegunCause::Preparing,
+                Call::Assigned { .. } => UnbegunCause::Starting,
+                Call::Drain | Call::Release | Call::Lost => UnbegunCause::Clearing,
+            },
+            (None, Holding::Nothing) => UnbegunCause::Place,
+            (None, Holding::Warm(_) | Holding::CaughtUp(_) | Holding::Drained(_)) => UnbegunCause::Claim,
+            (None, Holding::Spoiled | Holding::Owned) => UnbegunCause::Clearing,
         }
     }
 

@@ -8,6 +8,7 @@ use super::call::{Call, NextCall};
 use super::change::RoleChange;
 use super::entry::Entry;
 use super::role::ConsumerRole;
+use super::unbegun::UnbegunRole;
 use kafka_assigner_types::id::{HandoffId, Offset, TopicPartition};
 use kafka_assigner_types::moment::Moment;
 use kafka_assigner_types::topic_id::TopicId;
@@ -62,6 +63,11 @@ impl Roles {
     /// The partitions with a running call that a handoff waits for, with that handoff: this member starts or stops.
     pub fn busy(&self) -> impl Iterator<Item = (&TopicPartition, &HandoffId)> {
         self.entries.iter().filter_map(|(partition, entry)| Some((partition, entry.busy()?)))
+    }
+
+    /// The partitions that the service wants this member to own, and that it does not process yet.
+    pub fn unbegun(&self) -> impl Iterator<Item = (&TopicPartition, UnbegunRole<'_>)> {
+        self.entries.iter().filter_map(|(partition, entry)| Some((partition, entry.unbegun()?)))
     }
 
     /// The owned partitions in which a handoff waits for the end of the record in the works, with that handoff.

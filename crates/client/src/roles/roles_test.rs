@@ -7,6 +7,7 @@ mod recovering;
 mod recreated;
 mod strict;
 mod switching;
+mod unbegun;
 
 use std::collections::BTreeSet;
 use std::time::Duration;

@@ -12,6 +12,7 @@ use super::back_off::BackOffs;
 use super::history_wait::HistoryWait;
 use super::phases::{EndedPhase, PhaseKey, PhaseSpan};
 use super::suspicions::Suspicions;
+use super::unbegun::UnbegunGrants;
 use super::warm_up::WarmUp;
 use crate::claim::Leases;
 use crate::reason::CancelReason;
@@ -34,6 +35,7 @@ pub struct Memory {
     missed_freezes: BTreeMap<MemberName, Misses>,
     pub(super) history: HistoryWait,
     back_offs: BackOffs,
+    unbegun: UnbegunGrants,
     pub(super) suspicions: Suspicions,
 }
 
@@ -98,6 +100,9 @@ impl Memory {
         }
         if touched.membership {
             self.see_absences(state, now);
+        }
+        for name in &touched.registrations {
+            self.unbegun.see(state, name, false, now);
         }
         for name in touched.registrations.iter().chain(&touched.suspicions) {
             ended.extend(self.see_suspicion(state, name, now));
@@ -218,13 +223,15 @@ impl Memory {
 
     fn see_progress(&mut self, state: &GroupState, name: &MemberName, now: Moment) {
         let Some(consumer) = state.registration(name) else { return };
+        let mut progresses = false;
         for (at, progress) in &consumer.progress {
             let Some(at) = parse_partition(at) else { continue };
             let lead = state.lead_of(&at);
             if self.phases.get(&lead).is_some_and(|seen| seen.key.id == progress.handoff) {
-                self.note_progress(state, &lead, now, |warm_up| warm_up.hear(&at, progress));
+                progresses |= self.note_progress(state, &lead, now, |warm_up| warm_up.hear(&at, progress));
             }
         }
+        self.unbegun.see(state, name, progresses, now);
         for at in state.concerned(name) {
             self.see_busy(state, at, now);
         }
@@ -239,18 +246,20 @@ impl Memory {
         }
     }
 
-    /// Begins the deadline of a warm-up anew where `hears` finds that it has progressed.
+    /// Begins the deadline of a warm-up anew where `hears` finds that it has progressed; true if it does.
     fn note_progress(
         &mut self,
         state: &GroupState,
         lead: &TopicPartition,
         now: Moment,
         hears: impl FnOnce(&mut WarmUp) -> bool,
-    ) {
+    ) -> bool {
         let next = self.phases.get(lead).and_then(|seen| seen.after_warm_up(state, now, hears));
+        let progresses = next.is_some();
         if let Some(next) = next {
             self.change_phase(lead, next);
         }
+        progresses
     }
 
     fn change_phase(&mut self, unit: &TopicPartition, next: PhaseSpan) {
@@ -342,6 +351,12 @@ impl Memory {
         self.back_offs.left(at, now)
     }
 
+    /// True if the owner of `at` says that it has not begun it, and its time for that is over: it may be moved.
+    #[must_use]
+    pub fn is_late(&self, state: &GroupState, at: &TopicPartition, now: Moment) -> bool {
+        self.unbegun.is_late(state, at, now)
+    }
+
     /// True if the vanished consumer `name` may still come back: it said so, or its grace is not over.
     #[must_use]
     pub fn awaits(&self, state: &GroupState, name: &MemberName, now: Moment) -> bool {
@@ -378,6 +393,7 @@ impl Memory {
             .chain(graces)
             .chain(self.back_offs.ends())
             .chain(takeovers)
+            .chain(self.unbegun.times(state))
             .filter(|moment| *moment > now)
             .min()
     }
@@ -387,7 +403,7 @@ fn rejoin_grace(state: &GroupState) -> Duration {
     Duration::from_millis(state.configured(|config| config.rejoin_grace_ms))
 }
 
-fn parse_partition(text: &str) -> Option<TopicPartition> {
+pub(super) fn parse_partition(text: &str) -> Option<TopicPartition> {
     let (topic, partition) = text.split_once('/')?;
     Some(TopicPartition::new(topic.parse().ok()?, partition.parse().ok()?))
 }

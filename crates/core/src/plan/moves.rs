@@ -78,13 +78,13 @@ impl Planner<'_> {
     }
 
     fn begin(&mut self, part: &MovingPart<'_>, ids: &mut HandoffIds) {
-        let MovingPart { unit, partitions, owner, target, because } = part;
+        let MovingPart { unit, partitions, owner, target, .. } = part;
         let Some(registration) = self.active(target) else {
             let why = DeferReason::TargetUnable { consumer: (*target).clone() };
             return self.defer(partitions, Some(target), why);
         };
         let new = Member { name: (*target).clone(), incarnation: registration.incarnation.clone() };
-        let why = Reason::Strategy { strategy: self.plan.strategy.clone(), because: (*because).to_owned() };
+        let why = self.why_it_moves(part);
         let prepared = self.prepared(partitions);
         // What is prepared for the end of a session that seems to be dead stays so: nobody asks such a process to stop.
         if !prepared.is_empty() && self.waits_for_suspect(owner, self.mode_of_move(unit, partitions)) {
@@ -96,6 +96,16 @@ impl Planner<'_> {
         match prepared.is_empty() {
             false => self.yield_to((partitions, &new), &prepared, &why),
             true => self.begin_handoff((unit, partitions), (owner.clone(), new), why, None, ids),
+        }
+    }
+
+    fn why_it_moves(&self, part: &MovingPart<'_>) -> Reason {
+        let is_late = |at| self.context.memory.is_late(self.state, at, self.context.moment);
+        match part.partitions.iter().any(is_late) {
+            true => Reason::NotBegun { owner: part.owner.name.clone() },
+            false => {
+                Reason::Strategy { strategy: self.plan.strategy.clone(), because: part.because.to_owned() }
+            }
         }
     }
 

@@ -15,13 +15,13 @@ use super::WhatIf;
 use super::arrivals::Arrivals;
 use super::interests::Interests;
 use super::sets::{Set, sets};
-use crate::facts::may_have;
+use crate::facts::{may_gain, may_have};
 use crate::leader::LeaderContext;
 use crate::reason::DeferReason;
 use crate::record::{Consumer, GroupConfig, Handoff, Phase, Standing};
 use crate::state::{Entry, GroupState, Presence};
 use crate::stops::held;
-use kafka_assigner_types::id::{Member, TopicPartition};
+use kafka_assigner_types::id::{Incarnation, Member, TopicPartition};
 use kafka_assigner_types::name::{MemberName, TopicName};
 
 /// Holds what can't be decided; no consumer can have this name.
@@ -290,7 +290,40 @@ impl<'a> Telling<'a> {
         }
         if let Some(owner) = first {
             self.bans(partitions, &owner);
+            self.let_go(partitions, &owner);
         }
+    }
+
+    /// An owner that has not begun a partition in time keeps it only where nobody else may have it. One whose process seems to
+    /// be dead loses it with its session. Where all who may are
+    /// full, the partition is placed with nobody, which leaves it where it is.
+    fn let_go(&mut self, partitions: &[TopicPartition], owner: &MemberName) {
+        let is_late = |at| self.now.memory.is_late(self.state, at, self.now.moment);
+        let is_its = |at: &&TopicPartition| {
+            let of = self.state.owner(at).filter(|of| of.name == *owner);
+            of.is_some_and(|of| self.state.suspicion(&of).is_none())
+        };
+        if !partitions.iter().filter(is_its).any(is_late) || !self.others_may_have(partitions, owner) {
+            return;
+        }
+        if let Some(handle) = self.handles.get(owner) {
+            let at = &partitions[0];
+            self.builder.ban(self.topics[&at.topic], at.partition, *handle);
+        }
+    }
+
+    /// True if a consumer besides `owner` may be given `partitions` now, whatever its limit.
+    fn others_may_have(&self, partitions: &[TopicPartition], owner: &MemberName) -> bool {
+        let mode = self.state.mode_of(partitions);
+        let avoids = |name: &MemberName, incarnation: &Incarnation| {
+            let member = Member { name: name.clone(), incarnation: incarnation.clone() };
+            partitions.iter().any(|at| self.now.memory.avoids(at, &member, self.now.moment))
+        };
+        let others = self.state.consumers().iter().filter(|(name, _)| *name != owner);
+        let mut readable = others.filter_map(|(name, entry)| Some((name, entry.readable()?)));
+        readable.any(|(name, consumer)| {
+            may_gain(self.state, name, partitions, mode) && !avoids(name, &consumer.incarnation)
+        })
     }
 
     fn owner(&self, at: &TopicPartition) -> Option<MemberName> {

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use kafka_assigner_types::mode::Mode;
 
-use super::{Extra, Version};
+use super::{BegunReport, Extra, Version};
 use crate::reason::FenceReason;
 use kafka_assigner_types::id::{HandoffId, Incarnation};
 use kafka_assigner_types::moment::WallMillis;
@@ -60,6 +60,9 @@ pub struct Consumer {
     /// been told to stop, or has not finished its first record. At most [`MOST_PROGRESS`](Self::MOST_PROGRESS).
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub busy: BTreeMap<String, HandoffId>,
+    /// Its report about the grants that it has not begun; `None`: it does not tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub begun: Option<BegunReport>,
     /// The mark that its process seems to be dead; `None`: nothing speaks for it. Whoever confirms a heartbeat or a resume
     /// of the session removes it first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -125,6 +128,8 @@ pub enum Capability {
     Present,
     /// It ends the record in the works before a move holds requests back, and says that it has.
     Rest,
+    /// It says in each heartbeat which of its grants it has not begun.
+    Begun,
     /// One that a newer version knows: it is passed over, and kept as it came.
     #[serde(untagged)]
     Other(String),
@@ -206,6 +211,7 @@ impl Consumer {
             capabilities: BTreeSet::new(),
             progress: BTreeMap::new(),
             busy: BTreeMap::new(),
+            begun: None,
             suspected: None,
             endpoint: String::new(),
             instance: String::new(),

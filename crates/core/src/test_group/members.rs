@@ -5,9 +5,11 @@ use std::time::Duration;
 
 use super::TestGroup;
 use crate::ack::{self, Ack, Drained, Judged, MemberAck, Verdict};
+use crate::begun::{self, StreamReach, ToldGrants};
 use crate::key::Key;
 use crate::record::{
-    Assignment, Capability, Consumer, DeathSign, Extra, Progress, Renewal, Router, Suspicion, Taken, encode,
+    Assignment, Capability, Consumer, DeathSign, Extra, Progress, Renewal, Router, Suspicion, Taken,
+    UnbegunGrant, UnbegunReason, encode,
 };
 use crate::route::{Route, route};
 use crate::session::{self, Leaving};
@@ -206,6 +208,37 @@ impl TestGroup {
             assert!(self.apply(&write.clone().unfenced()), "a judgement on the newest state applies");
         }
         writes.len()
+    }
+
+    /// The member's heartbeat names its grants that it has not begun, each with the reason and what is done of it; an instance
+    /// records what is news. Returns whether anything is.
+    ///
+    /// # Panics
+    /// Where the member is not registered.
+    pub fn report_unbegun(
+        &mut self,
+        member: &Member,
+        named: &[(TopicPartition, UnbegunReason, u64)],
+    ) -> bool {
+        let grant = |(at, why, done): &(TopicPartition, UnbegunReason, u64)| {
+            let epoch = self.state.assignment(at).map(Assignment::held_epoch).unwrap_or_default();
+            let (why, message, extra) = (why.clone(), String::new(), Extra::new());
+            (at.clone(), UnbegunGrant { epoch, why, message, done: *done, total: None, extra })
+        };
+        let named = named.iter().map(grant).collect();
+        self.report_grants(member, ToldGrants { told: StreamReach::Everything, named, unnamed: 0 })
+    }
+
+    /// [`report_unbegun`](Self::report_unbegun) with all that a report can say.
+    ///
+    /// # Panics
+    /// Where the member is not registered.
+    pub fn report_grants(&mut self, member: &Member, told: ToldGrants) -> bool {
+        let registration = self.state.registration(&member.name).expect("it is registered").clone();
+        let Some(report) = begun::news(&self.state, member, &registration, told) else { return false };
+        let begun = Some(report);
+        self.rewrite(member, registration.lease, &Consumer { begun, ..(*registration).clone() });
+        true
     }
 
     /// An operator resumes a partition; whether it stood.

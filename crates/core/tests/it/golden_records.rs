@@ -8,15 +8,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use kafka_assigner_core::ack::{Ack, Verdict, abort};
+use kafka_assigner_core::begun::{StreamReach, ToldGrants};
 use kafka_assigner_core::key::{DEFAULT_PREFIX, Key, Layout};
 use kafka_assigner_core::reason::FenceReason;
 use kafka_assigner_core::record::{
-    Assignment, ClusterRecord, Consumer, DeathSign, GroupConfig, HandoffRecord, HistoryNote, Intent,
-    LeaderRecord, Rejoin, Router, RouterAck, Topic, decode, encode,
+    Assignment, ClusterRecord, Consumer, DeathSign, Extra, GroupConfig, HandoffRecord, HistoryNote, Intent,
+    LeaderRecord, Rejoin, Router, RouterAck, Topic, UnbegunGrant, UnbegunReason, decode, encode,
 };
 use kafka_assigner_core::session::{self, Leaving};
 use kafka_assigner_core::test_group::{TestGroup, tp};
-use kafka_assigner_types::id::Member;
+use kafka_assigner_types::id::{Member, TopicPartition};
 use kafka_assigner_types::mode::Mode;
 use kafka_assigner_types::moment::WallMillis;
 use serde_json::Value;
@@ -59,7 +60,7 @@ impl Line {
 }
 
 /// The names of maps whose keys are data.
-const BY_PARTITION: [&str; 4] = ["progress", "busy", "resting", "starts"];
+const BY_PARTITION: [&str; 5] = ["progress", "busy", "resting", "starts", "named"];
 
 fn walk(path: &str, value: &Value, fields: &mut BTreeSet<String>) {
     let is_word = |text: &str| text.chars().all(|c| c.is_ascii_lowercase() || c == '_');
@@ -206,8 +207,38 @@ fn stories() -> BTreeSet<Line> {
     }
     failures(&mut notes);
     stops(&mut notes);
+    grants(&mut notes);
     history(&mut notes);
     notes.0
+}
+
+/// Grants that have not begun, by name and beyond that, and one that moves for it.
+fn grants(notes: &mut Notes) {
+    let mut group = TestGroup::with_topics(&[("T0", 3)]);
+    let (a, _) = (join(&mut group, "A1"), join(&mut group, "B1"));
+    notes.settle(&mut group);
+    let grant = |at: &TopicPartition, why: UnbegunReason, total: Option<u64>| {
+        let epoch = group.state.assignment(at).expect("it was granted").held_epoch();
+        let message = if total.is_some() { String::new() } else { "No disk".to_owned() };
+        (at.clone(), UnbegunGrant { epoch, why, message, done: 5, total, extra: Extra::new() })
+    };
+    let owned: Vec<_> = group.state.owned(&a).cloned().collect();
+    let reasons = [
+        UnbegunReason::Place,
+        UnbegunReason::Starting,
+        UnbegunReason::Claim,
+        UnbegunReason::Clearing,
+        UnbegunReason::Preparing,
+    ];
+    let mut reports: Vec<_> = reasons.map(|why| grant(&owned[0], why, Some(9))).to_vec();
+    reports.push(grant(&owned[0], UnbegunReason::Failing, None));
+    for (unnamed, named) in (0..).zip(reports) {
+        group.report_grants(&a, ToldGrants { told: StreamReach::Everything, named: vec![named], unnamed });
+        notes.take(&group);
+    }
+    group.pass();
+    group.later(Duration::from_secs(301));
+    notes.settle(&mut group);
 }
 
 fn group(mode: Mode) -> TestGroup {

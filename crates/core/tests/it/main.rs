@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "helpers of tests fail where they stand")]
 
 mod acks;
+mod begun;
 mod busy;
 mod concerns;
 mod earlier_group;

@@ -476,6 +476,46 @@ pub struct HeartbeatRequest {
     /// partition is granted to nobody from then on, until Admin.ResumePartition.
     #[prost(message, repeated, tag = "21")]
     pub stopped: ::prost::alloc::vec::Vec<StoppedPartition>,
+    /// The partitions that it owns and has not begun, as of `stream`: what the stream had told by then and is not named has
+    /// begun. Unset = a client that does not tell. A heartbeat that names others than the one before is due within a second of
+    /// the change. A grant that makes no progress for GroupConfig.warm_deadline_ms may be moved to another consumer.
+    #[prost(message, optional, tag = "22")]
+    pub unbegun: ::core::option::Option<UnbegunPartitions>,
+}
+/// The partitions that a consumer owns and has not begun to process.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct UnbegunPartitions {
+    /// At most 1 000 are heeded.
+    #[prost(message, repeated, tag = "1")]
+    pub partitions: ::prost::alloc::vec::Vec<UnbegunPartition>,
+    /// The number of those that are not named.
+    #[prost(uint32, tag = "2")]
+    pub unnamed: u32,
+}
+/// A partition that its owner has not begun.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct UnbegunPartition {
+    /// The topic.
+    #[prost(string, tag = "1")]
+    pub topic: ::prost::alloc::string::String,
+    /// The partition, from 0.
+    #[prost(int32, tag = "2")]
+    pub partition: i32,
+    /// The epoch of the grant.
+    #[prost(uint64, tag = "3")]
+    pub epoch: u64,
+    /// The reason.
+    #[prost(enumeration = "UnbegunReason", tag = "4")]
+    pub reason: i32,
+    /// The last error, for people; empty = there was none. At most 100 characters of it are kept.
+    #[prost(string, tag = "5")]
+    pub message: ::prost::alloc::string::String,
+    /// The part of the preparation that is done, in any unit that rises, as in WarmProgress.
+    #[prost(uint64, tag = "6")]
+    pub done: u64,
+    /// The whole preparation in the same unit; unset = unknown.
+    #[prost(uint64, optional, tag = "7")]
+    pub total: ::core::option::Option<u64>,
 }
 /// A partition that its owner does not go on with.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -860,6 +900,9 @@ pub enum Capability {
     /// The client obeys AssignedPartition.rest_handoff_id. Without it, a record that takes longer than requests may be held
     /// back keeps its partition from moving in the mode `routed`.
     Rest = 6,
+    /// The client fills HeartbeatRequest.unbegun. Without it nobody knows whether it has begun what it was granted, and no grant
+    /// that it does not begin is moved.
+    Begun = 7,
 }
 impl Capability {
     /// String value of the enum field names used in the ProtoBuf definition.
@@ -875,6 +918,7 @@ impl Capability {
             Self::CatchUp => "CAPABILITY_CATCH_UP",
             Self::Present => "CAPABILITY_PRESENT",
             Self::Rest => "CAPABILITY_REST",
+            Self::Begun => "CAPABILITY_BEGUN",
         }
     }
     /// Creates an enum from field names used in the ProtoBuf definition.
@@ -887,6 +931,7 @@ impl Capability {
             "CAPABILITY_CATCH_UP" => Some(Self::CatchUp),
             "CAPABILITY_PRESENT" => Some(Self::Present),
             "CAPABILITY_REST" => Some(Self::Rest),
+            "CAPABILITY_BEGUN" => Some(Self::Begun),
             _ => None,
         }
     }
@@ -1028,6 +1073,55 @@ impl FenceReason {
             "FENCE_REASON_UNATTACHED" => Some(Self::Unattached),
             "FENCE_REASON_STORE_RESTORED" => Some(Self::StoreRestored),
             "FENCE_REASON_SUSPECTED" => Some(Self::Suspected),
+            _ => None,
+        }
+    }
+}
+/// The reason for which an owner has not begun.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
+#[repr(i32)]
+pub enum UnbegunReason {
+    /// Another reason than those below.
+    Unspecified = 0,
+    /// Other partitions are prepared first. Such a grant is not late while any preparation of the client progresses.
+    Place = 1,
+    /// Its state is being built.
+    Preparing = 2,
+    /// Its first record is in the works, or the end of its log is being looked for.
+    Starting = 3,
+    /// A call of the handler failed, and is tried again.
+    Failing = 4,
+    /// It is prepared, and its mode waits for a confirmed heartbeat.
+    Claim = 5,
+    /// What was held of it before is dropped first.
+    Clearing = 6,
+}
+impl UnbegunReason {
+    /// String value of the enum field names used in the ProtoBuf definition.
+    ///
+    /// The values are not transformed in any way and thus are considered stable
+    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+    pub fn as_str_name(&self) -> &'static str {
+        match self {
+            Self::Unspecified => "UNBEGUN_REASON_UNSPECIFIED",
+            Self::Place => "UNBEGUN_REASON_PLACE",
+            Self::Preparing => "UNBEGUN_REASON_PREPARING",
+            Self::Starting => "UNBEGUN_REASON_STARTING",
+            Self::Failing => "UNBEGUN_REASON_FAILING",
+            Self::Claim => "UNBEGUN_REASON_CLAIM",
+            Self::Clearing => "UNBEGUN_REASON_CLEARING",
+        }
+    }
+    /// Creates an enum from field names used in the ProtoBuf definition.
+    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+        match value {
+            "UNBEGUN_REASON_UNSPECIFIED" => Some(Self::Unspecified),
+            "UNBEGUN_REASON_PLACE" => Some(Self::Place),
+            "UNBEGUN_REASON_PREPARING" => Some(Self::Preparing),
+            "UNBEGUN_REASON_STARTING" => Some(Self::Starting),
+            "UNBEGUN_REASON_FAILING" => Some(Self::Failing),
+            "UNBEGUN_REASON_CLAIM" => Some(Self::Claim),
+            "UNBEGUN_REASON_CLEARING" => Some(Self::Clearing),
             _ => None,
         }
     }
@@ -3358,6 +3452,9 @@ pub struct Consumer {
     /// The caller that opened the session, by its certificate or token; empty = it had no name.
     #[prost(string, tag = "20")]
     pub caller: ::prost::alloc::string::String,
+    /// The number of partitions that it owns and has not begun, or of which it has not said yet that it has.
+    #[prost(uint32, tag = "21")]
+    pub not_begun: u32,
 }
 /// A session whose process seems to be dead: it is given nothing, and taken over unless it is heard.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -3439,6 +3536,14 @@ pub struct PartitionAssignment {
     /// The record before which it stands; unset = it does not stand.
     #[prost(message, optional, tag = "11")]
     pub stopped: ::core::option::Option<Standstill>,
+    /// The stage of the grant: `granted` = its owner has not said yet whether it has begun; `begun`; or why it has not:
+    /// `place`, `preparing`, `starting`, `failing`, `claim`, `clearing` (see UnbegunReason), `other`. Empty = there is no
+    /// owner, or it does not tell. Newer versions may have further words.
+    #[prost(string, tag = "12")]
+    pub stage: ::prost::alloc::string::String,
+    /// The last error of an owner that has not begun, for people; empty = none.
+    #[prost(string, tag = "13")]
+    pub stage_message: ::prost::alloc::string::String,
 }
 /// A partition that stands before a record that its owner could not handle.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]

@@ -1,5 +1,6 @@
 //! Records as operators see them.
 
+use kafka_assigner_core::begun::{GrantStage, grant_stage};
 use kafka_assigner_core::census::{self, Census, is_owned};
 use kafka_assigner_core::explain::waits_for;
 use kafka_assigner_core::leader::busy_member;
@@ -143,6 +144,8 @@ fn roles(state: &GroupState, name: &MemberName, entry: &Entry<record::Consumer>)
                 shown.owned += 1;
                 let is_its = |stop: &record::Stop| member.as_ref().is_some_and(|member| stop.is_by(member));
                 shown.stopped += u32::from(stops::standing(state, at).is_some_and(is_its));
+                let stage = grant_stage(state, at);
+                shown.not_begun += u32::from(stage.is_some_and(|stage| stage != GrantStage::Begun));
             }
             Some(Role::Warming { .. } | Role::CatchingUp { .. }) => shown.warming += 1,
             Some(Role::Draining { .. } | Role::Releasing { .. }) => shown.releasing += 1,
@@ -181,10 +184,22 @@ pub(super) fn assignment(state: &GroupState, at: &TopicPartition) -> v1::Partiti
         }
     }
     shown.stopped = stops::standing(state, at).map(standstill);
+    (shown.stage, shown.stage_message) = stage(state, at);
     if let Some(error) = state.error_at(at) {
         shown.why = format!("a record can't be read: {error}");
     }
     shown
+}
+
+/// The word for the stage of the grant of `at`, and the last error of an owner that has not begun it.
+fn stage(state: &GroupState, at: &TopicPartition) -> (String, String) {
+    let (word, message) = match grant_stage(state, at) {
+        None => ("", ""),
+        Some(GrantStage::Granted) => (census::GRANTED, ""),
+        Some(GrantStage::Begun) => ("begun", ""),
+        Some(GrantStage::NotBegun(grant)) => (grant.why.label(), &*grant.message),
+    };
+    (word.to_owned(), message.to_owned())
 }
 
 pub(super) fn standstill(stop: &record::Stop) -> v1::Standstill {

@@ -1,11 +1,12 @@
-//! Progress that heartbeats report: of warm-ups, of records in the works, and of processing itself.
+//! Progress that heartbeats report: of warm-ups, of grants, of records in the works, and of processing itself.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use kafka_assigner_core::begun;
 use kafka_assigner_core::key::Key;
 use kafka_assigner_core::reason::FenceReason;
-use kafka_assigner_core::record::{Consumer, Extra, Progress, encode};
+use kafka_assigner_core::record::{BegunReport, Consumer, Extra, Progress, encode};
 use kafka_assigner_core::session;
 use kafka_assigner_core::state::{GroupState, Versioned};
 use kafka_assigner_proto::v1::{BusyPartition, HeartbeatRequest, WarmProgress};
@@ -13,6 +14,7 @@ use kafka_assigner_types::id::{HandoffId, Member};
 use kafka_assigner_types::kv::{Compare, Must, Op, Txn};
 use kafka_assigner_types::name::MemberName;
 
+use super::grants::told_grants;
 use super::service::ConsumerService;
 use crate::convert;
 use crate::group::ServedGroup;
@@ -72,6 +74,8 @@ struct MemberReport<'s> {
     entry: &'s Versioned<Consumer>,
     progress: BTreeMap<String, Progress>,
     busy: BTreeMap<String, HandoffId>,
+    /// What is news of the grants that it has not begun.
+    begun: Option<BegunReport>,
 }
 
 impl<'s> MemberReport<'s> {
@@ -82,19 +86,26 @@ impl<'s> MemberReport<'s> {
         let progress = warming.take(Consumer::MOST_PROGRESS).collect();
         let busy = request.busy.iter().filter_map(|item| busy(state, member, item));
         let busy = busy.take(Consumer::MOST_PROGRESS).collect();
-        let is_news = progress != entry.progress || busy != entry.busy;
-        is_news.then_some(Self { name: &member.name, entry, progress, busy })
+        let told = told_grants(state, member, request);
+        let begun = told.and_then(|told| begun::news(state, member, entry, told));
+        let is_news = progress != entry.progress || busy != entry.busy || begun.is_some();
+        is_news.then_some(Self { name: &member.name, entry, progress, busy, begun })
     }
 
-    /// Progress is written at most every quarter of the deadline that it extends, who is busy at once.
+    /// Progress is written at most every quarter of the deadline that it extends, who is busy at once. Of several that are
+    /// news the first that may be written takes the others along.
     fn interval(&self, state: &GroupState) -> Duration {
         let warm = Duration::from_millis(state.configured(|config| config.warm_deadline_ms)) / 4;
-        if self.busy == self.entry.busy { warm } else { warm.min(BUSY_INTERVAL) }
+        let grants = self.begun.as_ref();
+        let grants = grants.map(|next| begun::write_interval(state, self.entry.begun.as_ref(), next));
+        let busy = (self.busy != self.entry.busy).then_some(BUSY_INTERVAL);
+        busy.into_iter().chain(grants).fold(warm, Duration::min)
     }
 
     fn write(self, state: &GroupState) -> Txn {
-        let Self { name, entry, progress, busy } = self;
-        let next = Consumer { progress, busy, ..Consumer::clone(entry) };
+        let Self { name, entry, progress, busy, begun } = self;
+        let begun = begun.or_else(|| entry.begun.clone());
+        let next = Consumer { progress, busy, begun, ..Consumer::clone(entry) };
         let key = state.layout().encode(&Key::Consumer(name.clone()));
         let guard = Compare::new(key.clone(), Must::HaveModRevision(entry.mod_revision));
         Txn::guarded(vec![guard], vec![Op::put_leased(key, encode(&next), entry.lease)])

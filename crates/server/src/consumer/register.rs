@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use kafka_assigner_core::record::{Capability, Consumer, Renewal};
+use kafka_assigner_core::record::{BegunReport, Capability, Consumer, Renewal};
 use kafka_assigner_core::session::Opening;
 use kafka_assigner_proto::v1::RegisterRequest;
 use kafka_assigner_proto::{Reason, status};
@@ -112,6 +112,8 @@ impl ConsumerService {
             generation: registration.generation.clone(),
             max_poll_interval_ms: registration.max_poll_interval_ms,
             capabilities: registration.capabilities.clone(),
+            // Until its first report nothing is known of its grants but that there are some.
+            begun: registration.capabilities.contains(&Capability::Begun).then(BegunReport::default),
             endpoint: registration.endpoint.clone(),
             process: registration.process.clone(),
             outage_grace_ms: millis(registration.outage_grace),

@@ -215,6 +215,7 @@ const fn capability(wire: v1::Capability) -> Option<Capability> {
         v1::Capability::CatchUp => Some(Capability::CatchUp),
         v1::Capability::Present => Some(Capability::Present),
         v1::Capability::Rest => Some(Capability::Rest),
+        v1::Capability::Begun => Some(Capability::Begun),
     }
 }
 

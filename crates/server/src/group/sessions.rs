@@ -59,6 +59,16 @@ impl Sessions {
         heard.map(|heard| heard.elapsed())
     }
 
+    /// The time since the last heartbeat of the session that was not heard for longest. One that was not heard for two times
+    /// to live does not count: it is heard elsewhere, or over; `None` = there is no other.
+    pub(crate) fn oldest_heard(&self, state: &GroupState) -> Option<Duration> {
+        let age = |(name, page): (&MemberName, &SessionActivity)| {
+            let ttl = Duration::from_millis(state.registration(name)?.ttl_ms);
+            Some(page.heard?.elapsed()).filter(|age| *age <= ttl * 2)
+        };
+        self.pages().iter().filter_map(age).max()
+    }
+
     /// True if a heartbeat of `member` was heard here after `moment`.
     pub(crate) fn is_heard_after(&self, member: &Member, moment: Instant) -> bool {
         self.pages().get(&member.name).is_some_and(|page| {
@@ -214,6 +224,17 @@ mod tests {
         assert_eq!(sessions.len(), 0);
         assert!(!sessions.may_write(&state, &member(), Duration::ZERO), "and none is made afterwards");
         assert_eq!(sessions.len(), 0);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_session_is_the_oldest_for_two_times_to_live() {
+        let (sessions, state) = (Sessions::default(), registered());
+        assert_eq!(sessions.oldest_heard(&state), None);
+        sessions.note_heartbeat(&state, &member());
+        tokio::time::advance(Duration::from_secs(60)).await;
+        assert_eq!(sessions.oldest_heard(&state), Some(Duration::from_secs(60)));
+        tokio::time::advance(Duration::from_secs(1)).await;
+        assert_eq!(sessions.oldest_heard(&state), None, "it is heard elsewhere");
     }
 
     #[tokio::test(start_paused = true)]

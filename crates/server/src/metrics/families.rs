@@ -19,6 +19,7 @@ use prometheus_client::registry::{Registry, Unit};
 
 use super::access::AccessMetrics;
 use super::containment::ContainmentMetrics;
+use super::heartbeats::HeartbeatAges;
 use super::labels::{
     GroupLabel, OfLabel, PhaseLabel, PhaseModeLabel, ReasonLabel, RouterLabel, because, of, whole,
 };
@@ -64,11 +65,13 @@ pub(super) struct Families {
     pub(super) routers: Family<GroupLabel, Gauge>,
     pub(super) switching: Family<GroupLabel, Gauge>,
     pub(super) stopped: Family<ReasonLabel, Gauge>,
+    pub(super) not_begun: Family<ReasonLabel, Gauge>,
     pub(super) lag: Family<GroupLabel, Gauge>,
     pub(super) histories: Counter,
     pub(super) ahead: Family<GroupLabel, Counter>,
     pub(super) access: AccessMetrics,
     pub(super) containment: ContainmentMetrics,
+    pub(super) heartbeat_ages: HeartbeatAges,
     pub(super) looks: LookMetrics,
     pub(super) suspicions: SuspicionMetrics,
     pub(super) store: StoreMetrics,
@@ -108,11 +111,13 @@ impl Metrics {
             routers: Family::default(),
             switching: Family::default(),
             stopped: Family::default(),
+            not_begun: Family::default(),
             lag: Family::default(),
             histories: Counter::default(),
             ahead: Family::default(),
             access: AccessMetrics::default(),
             containment: ContainmentMetrics::default(),
+            heartbeat_ages: HeartbeatAges::default(),
             looks: LookMetrics::default(),
             suspicions: SuspicionMetrics::default(),
             store: StoreMetrics::default(),
@@ -259,6 +264,7 @@ impl Families {
         self.register_history(registry);
         self.access.register(registry);
         self.containment.register(registry);
+        self.heartbeat_ages.register(registry);
         self.looks.register(registry);
         self.suspicions.register(registry);
         self.store.register(registry);
@@ -363,6 +369,11 @@ impl Families {
             "partitions_stopped",
             "Partitions that stand before a record that could not be handled, by what they wait for",
             self.stopped.clone(),
+        );
+        registry.register(
+            "partitions_not_begun",
+            "Partitions that their owners have not begun, by the reason that they tell",
+            self.not_begun.clone(),
         );
         registry.register("partitions_unowned", "Partitions without a living owner", self.unowned.clone());
         registry.register_with_unit(

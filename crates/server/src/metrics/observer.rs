@@ -3,8 +3,8 @@
 use std::cmp::Reverse;
 use std::time::Duration;
 
-use kafka_assigner_core::census::{Census, Warmth, census, warmth};
-use kafka_assigner_core::record::Phase;
+use kafka_assigner_core::census::{Census, GRANTED, Warmth, census, warmth};
+use kafka_assigner_core::record::{Phase, UnbegunReason};
 use kafka_assigner_core::state::GroupState;
 use kafka_assigner_types::name::GroupName;
 use tokio::time::{Instant, MissedTickBehavior, interval};
@@ -26,6 +26,11 @@ const STANDING: &str = "standing";
 
 /// The label of partitions that nobody is granted before an operator resumes them.
 const HELD: &str = "held";
+
+/// The labels of partitions that their owners have not begun.
+fn not_begun_reasons() -> impl Iterator<Item = &'static str> {
+    std::iter::once(GRANTED).chain(UnbegunReason::LABELS)
+}
 
 /// Observes one group while this instance leads it.
 #[derive(Debug)]
@@ -102,6 +107,10 @@ impl Observer {
         for (reason, count) in [(STANDING, counted.standing), (HELD, counted.held)] {
             families.stopped.get_or_create(&because(&self.group, reason)).set(whole(count));
         }
+        for reason in not_begun_reasons() {
+            let count = counted.not_begun.get(reason).copied().unwrap_or_default();
+            families.not_begun.get_or_create(&because(&self.group, reason)).set(whole(count));
+        }
         for phase in Phase::ALL {
             let label = PhaseLabel { group: self.group.to_string(), phase: phase.to_string() };
             let count = counted.handoffs.get(&phase).copied().unwrap_or_default();
@@ -165,6 +174,9 @@ impl Drop for Observer {
         for reason in [STANDING, HELD] {
             families.stopped.remove(&because(&self.group, reason));
         }
+        for reason in not_begun_reasons() {
+            families.not_begun.remove(&because(&self.group, reason));
+        }
         families.oldest_phase.remove(&group);
         families.lag.remove(&group);
         for phase in Phase::ALL {
@@ -175,6 +187,7 @@ impl Drop for Observer {
 
 #[cfg(test)]
 mod tests {
+    use kafka_assigner_core::record::BegunReport;
     use kafka_assigner_core::test_group::{TestGroup, tp};
     use prometheus_client::registry::Registry;
 
@@ -273,6 +286,25 @@ mod tests {
         }
         drop(observer);
         assert!(!shown(&registry).contains("partitions_stopped{"), "another instance shows them");
+    }
+
+    #[tokio::test]
+    async fn partitions_that_have_not_begun_are_shown_by_their_reason() {
+        let mut registry = Registry::default();
+        let mut observer = Observer::new(Metrics::new(&mut registry), "g".parse().unwrap());
+        let mut lab = TestGroup::with_topics(&[("t", 2)]);
+        let a = lab.join_as("a", |consumer| consumer.begun = Some(BegunReport::default()));
+        lab.settle();
+        observer.show(&census(&lab.state), Duration::ZERO);
+        let line = |reason, count| format!("partitions_not_begun{{group=\"g\",reason=\"{reason}\"}} {count}");
+        let text = shown(&registry);
+        assert!(text.contains(&line("granted", 2)) && text.contains(&line("failing", 0)), "{text}");
+        lab.report_unbegun(&a, &[(tp("t", 0), UnbegunReason::Failing, 0)]);
+        observer.show(&census(&lab.state), Duration::ZERO);
+        let text = shown(&registry);
+        assert!(text.contains(&line("granted", 0)) && text.contains(&line("failing", 1)), "{text}");
+        drop(observer);
+        assert!(!shown(&registry).contains("partitions_not_begun{"), "another instance shows them");
     }
 
     #[tokio::test(start_paused = true)]

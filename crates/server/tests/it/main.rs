@@ -10,6 +10,7 @@ mod deaf;
 mod deleted;
 mod exclusive;
 mod faults;
+mod grants;
 mod handoffs;
 mod http;
 mod joining;

@@ -10,8 +10,8 @@ use kafka_assigner_proto::v1::{
     CatchUpPartition, DeregisterMode, DeregisterRequest, DrainPartition, DrainedPartition, Fenced, GoAway,
     HeartbeatRequest, HeartbeatResponse, PartitionAck, PartitionCaughtUpRequest, PartitionDrainedRequest,
     PartitionReadyRequest, PartitionReleasedRequest, PartitionRestedRequest, PartitionTakenRequest,
-    RegisterRequest, ReleasePartition, Renewal, Seen, StoppedPartition, StreamState, WarmFailedRequest,
-    WarmFailure, WarmPartition, WarmProgress,
+    RegisterRequest, ReleasePartition, Renewal, Seen, StoppedPartition, StreamState, UnbegunPartition,
+    UnbegunPartitions, WarmFailedRequest, WarmFailure, WarmPartition, WarmProgress,
 };
 use kafka_assigner_server::Commands;
 use tokio::time::timeout;
@@ -286,6 +286,12 @@ impl Member {
     pub(crate) async fn stopped(&self, stopped: Vec<StoppedPartition>) -> HeartbeatResponse {
         let report = HeartbeatRequest { stopped, ..HeartbeatRequest::default() };
         self.report(report).await.expect("an answer")
+    }
+
+    /// Sends a heartbeat that names the grants that have not begun.
+    pub(crate) async fn unbegun(&self, partitions: Vec<UnbegunPartition>) -> HeartbeatResponse {
+        let unbegun = Some(UnbegunPartitions { partitions, unnamed: 0 });
+        self.report(HeartbeatRequest { unbegun, ..HeartbeatRequest::default() }).await.expect("an answer")
     }
 
     async fn report(&self, report: HeartbeatRequest) -> Result<HeartbeatResponse, Status> {

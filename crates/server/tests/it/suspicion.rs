@@ -493,3 +493,25 @@ async fn a_connection_that_its_client_closes_is_a_sign_of_death() {
     drop(commands);
     until("it is marked", mark, Option::is_some).await;
 }
+
+fn oldest_heartbeat(node: &Node) -> Option<f64> {
+    let text = node.metrics();
+    let line = text.lines().find(|line| line.contains("oldest_heartbeat_seconds{group=\"g\"}"))?;
+    line.rsplit_once(' ')?.1.parse().ok()
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_age_of_the_oldest_heartbeat_is_shown_where_it_was_heard_last() {
+    let cluster = Cluster::start(2, 1).await;
+    let (a, b) = (join(&cluster.nodes[0], "a").await, join(&cluster.nodes[0], "b").await);
+    a.heartbeat().await;
+    sleep(Duration::from_secs(3)).await;
+    b.heartbeat().await;
+    sleep(Duration::from_secs(3)).await;
+    let age = oldest_heartbeat(&cluster.nodes[0]).expect("it heard both");
+    assert!((5.0..=6.5).contains(&age), "{age}");
+    assert_eq!(oldest_heartbeat(&cluster.nodes[1]), None, "it heard nobody");
+    sleep(Duration::from_secs(60)).await;
+    assert_eq!(oldest_heartbeat(&cluster.nodes[0]), None, "both are over");
+    cluster.stop().await;
+}

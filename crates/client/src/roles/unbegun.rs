@@ -1,0 +1,31 @@
+//! Grants that this member has not begun.
+
+use kafka_assigner_types::id::Epoch;
+
+/// A grant that this member has not begun.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct UnbegunRole<'a> {
+    /// The epoch of the grant.
+    pub epoch: Epoch,
+    /// The condition that it waits for.
+    pub why: UnbegunCause,
+    /// The text of the last failed call in a row of such; empty = the last one did not fail.
+    pub failure: &'a str,
+}
+
+/// The condition that keeps a grant from beginning.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum UnbegunCause {
+    /// Other partitions are prepared first.
+    Place,
+    /// It is being prepared.
+    Preparing,
+    /// The handler begins.
+    Starting,
+    /// A call failed, and another one has not succeeded since.
+    Failing,
+    /// The claim of the stricter modes has run out.
+    Claim,
+    /// The remains of an earlier grant are dropped first.
+    Clearing,
+}
