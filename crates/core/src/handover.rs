@@ -114,11 +114,14 @@ pub(crate) fn complete<'a>(state: &'a GroupState, handoff: &Handoff, wall: WallM
         wall,
     };
     for at in &handoff.unit {
-        let next = grant.next(state, at).without_avoid();
-        // Or the next plan might bring it back there at once.
+        let next = grant.next(state, at);
+        // Or the next plan might bring it back there at once, and each time that it does not begin there.
         let next = match handoff.why {
-            Reason::NotBegun { .. } if at == handoff.lead() => next.avoiding(&handoff.old),
-            _ => next,
+            Reason::NotBegun { .. } if at == handoff.lead() => {
+                let time = state.configured(|config| config.warm_deadline_ms);
+                next.given_up_by(&handoff.old, time)
+            }
+            _ => next.without_avoid(),
         };
         let stopped_at = handoff.final_offset(at).filter(|_| !state.is_of_earlier_topic(at));
         let start = stopped_at.or(next.start);

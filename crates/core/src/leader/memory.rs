@@ -357,6 +357,15 @@ impl Memory {
         self.unbegun.is_late(state, at, now)
     }
 
+    /// The owners, among those that do not seem to be dead, that have not begun a grant in its time.
+    pub fn late_owners<'a>(
+        &'a self,
+        state: &'a GroupState,
+        now: Moment,
+    ) -> impl Iterator<Item = &'a MemberName> {
+        self.unbegun.late_owners(state, now)
+    }
+
     /// True if the vanished consumer `name` may still come back: it said so, or its grace is not over.
     #[must_use]
     pub fn awaits(&self, state: &GroupState, name: &MemberName, now: Moment) -> bool {

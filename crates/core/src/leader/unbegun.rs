@@ -65,6 +65,20 @@ impl UnbegunGrants {
         grant.is_some_and(|grant| seen.due(grant, state) <= now)
     }
 
+    /// The owners, among those that do not seem to be dead, that have not begun a grant in its time.
+    pub(super) fn late_owners<'a>(
+        &'a self,
+        state: &'a GroupState,
+        now: Moment,
+    ) -> impl Iterator<Item = &'a MemberName> {
+        let is_late = move |name: &MemberName, at: &TopicPartition| {
+            let owner = state.owner(at).filter(|owner| owner.name == *name);
+            owner.is_some_and(|owner| state.suspicion(&owner).is_none()) && self.is_late(state, at, now)
+        };
+        let owners = self.0.iter().filter(move |(name, seen)| seen.grants.keys().any(|at| is_late(name, at)));
+        owners.map(|(name, _)| name)
+    }
+
     /// The moments at which the times of grants are over.
     pub(super) fn times(&self, state: &GroupState) -> impl Iterator<Item = Moment> {
         self.0.values().flat_map(move |seen| seen.grants.values().map(move |grant| seen.due(grant, state)))

@@ -136,6 +136,14 @@ fn together(problem: &Problem, sets: &[Set]) -> Vec<Vec<TopicIndex>> {
     several.map(|set| set.topics.iter().map(topic).collect()).collect()
 }
 
+/// Those that have not begun a grant in time. None where they are more than one and a tenth of all: then what they need is away,
+/// and whoever else got their partitions would not begin them either.
+fn late_owners(state: &GroupState, now: LeaderContext<'_>) -> BTreeSet<MemberName> {
+    let late: BTreeSet<MemberName> = now.memory.late_owners(state, now.moment).cloned().collect();
+    let most = (state.consumers().len() / 10).max(1);
+    if late.len() > most { BTreeSet::new() } else { late }
+}
+
 struct Telling<'a> {
     state: &'a GroupState,
     now: LeaderContext<'a>,
@@ -145,6 +153,8 @@ struct Telling<'a> {
     handles: BTreeMap<MemberName, MemberHandle>,
     arrivals: Arrivals<'a>,
     nobody: Option<MemberHandle>,
+    /// Those that have not begun a grant in time, where that is their own fault.
+    late: BTreeSet<MemberName>,
     /// The partitions that are given anyhow, where suspects count as gone.
     given: Option<&'a BTreeMap<TopicPartition, MemberName>>,
 }
@@ -167,7 +177,8 @@ impl<'a> Telling<'a> {
             .collect();
         let interests = Interests::new(state, sets, &topics);
         let (handles, arrivals) = (BTreeMap::new(), Arrivals::new(state, sets, given.is_some()));
-        Self { state, now, builder, topics, interests, handles, arrivals, nobody: None, given }
+        let late = late_owners(state, now);
+        Self { state, now, builder, topics, interests, handles, arrivals, nobody: None, late, given }
     }
 
     fn members(&mut self, what_if: &WhatIf) {
@@ -197,7 +208,8 @@ impl<'a> Telling<'a> {
             max_partitions: consumer.max_partitions.map(|limit| self.arrivals.room(name, limit)),
             state: match drains {
                 true => MemberState::Draining,
-                false if is_suspect => MemberState::Hold,
+                // It would not begin what it is given, either.
+                false if is_suspect || self.late.contains(name) => MemberState::Hold,
                 false => MemberState::Active,
             },
             // A record that says nonsense here must not keep the whole group from being planned.
@@ -295,15 +307,16 @@ impl<'a> Telling<'a> {
     }
 
     /// An owner that has not begun a partition in time keeps it only where nobody else may have it. One whose process seems to
-    /// be dead loses it with its session. Where all who may are
-    /// full, the partition is placed with nobody, which leaves it where it is.
+    /// be dead loses it with its session. Where all who may are full, the partition is placed with nobody, which leaves it where
+    /// it is.
     fn let_go(&mut self, partitions: &[TopicPartition], owner: &MemberName) {
         let is_late = |at| self.now.memory.is_late(self.state, at, self.now.moment);
         let is_its = |at: &&TopicPartition| {
             let of = self.state.owner(at).filter(|of| of.name == *owner);
             of.is_some_and(|of| self.state.suspicion(&of).is_none())
         };
-        if !partitions.iter().filter(is_its).any(is_late) || !self.others_may_have(partitions, owner) {
+        let is_late = self.late.contains(owner) && partitions.iter().filter(is_its).any(is_late);
+        if !is_late || !self.others_may_have(partitions, owner) {
             return;
         }
         if let Some(handle) = self.handles.get(owner) {
@@ -319,7 +332,8 @@ impl<'a> Telling<'a> {
             let member = Member { name: name.clone(), incarnation: incarnation.clone() };
             partitions.iter().any(|at| self.now.memory.avoids(at, &member, self.now.moment))
         };
-        let others = self.state.consumers().iter().filter(|(name, _)| *name != owner);
+        let is_other = |name: &MemberName| name != owner && !self.late.contains(name);
+        let others = self.state.consumers().iter().filter(|(name, _)| is_other(name));
         let mut readable = others.filter_map(|(name, entry)| Some((name, entry.readable()?)));
         readable.any(|(name, consumer)| {
             may_gain(self.state, name, partitions, mode) && !avoids(name, &consumer.incarnation)

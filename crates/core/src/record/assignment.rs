@@ -137,6 +137,8 @@ impl Avoid {
     pub const MOST: usize = 8;
     const FIRST_MS: u64 = 10_000;
     const LONGEST_MS: u64 = 600_000;
+    /// The longest time after grants that were not begun.
+    const LONGEST_GIVEN_UP_MS: u64 = 3_600_000;
 
     /// The backoff after `failures` failures in a row: 10 s, doubling up to 10 min.
     #[must_use]
@@ -311,6 +313,19 @@ impl Assignment {
             for_ms: Avoid::backoff_ms(failures),
             extra: Extra::new(),
         });
+        next
+    }
+
+    /// The record after `old` had not begun it in time, `time_ms`, and another one has it. The old owner is passed over for as long,
+    /// and longer each time, up to an hour. Whoever was passed over before still is: that somebody has it now does not show that
+    /// they begin it.
+    #[must_use]
+    pub fn given_up_by(&self, old: &Member, time_ms: u64) -> Self {
+        let mut next = self.avoiding(old);
+        if let Some(last) = next.avoid.last_mut() {
+            let longer = time_ms.saturating_mul(last.failures.into()).min(Avoid::LONGEST_GIVEN_UP_MS);
+            last.for_ms = last.for_ms.max(longer);
+        }
         next
     }
 

@@ -219,6 +219,63 @@ fn where_all_others_are_full_it_stays_and_says_why() {
     assert!(group.plan().deferred.iter().any(|deferral| deferral.unit.contains(&at())));
 }
 
+/// All partitions of `t` that `owner` has, as ones that fail to begin.
+fn all_of(group: &TestGroup, owner: &str) -> Vec<(TopicPartition, UnbegunReason, u64)> {
+    let owned = group.state.assignments().keys().filter(|at| group.owner(at) == Some(owner));
+    owned.map(|at| (at.clone(), UnbegunReason::Failing, 0)).collect()
+}
+
+fn moves(group: &TestGroup) -> Vec<(String, String)> {
+    let moving = group.state.assignments().keys().filter_map(|at| group.state.handoff_of(at));
+    moving.map(|handoff| (handoff.old.name.to_string(), handoff.new.name.to_string())).collect()
+}
+
+#[test]
+fn who_has_not_begun_what_it_has_is_given_nothing_in_exchange() {
+    let mut group = TestGroup::with_topics(&[("t", 10)]);
+    let a = join(&mut group, "a");
+    join(&mut group, "b");
+    group.settle();
+    let late = all_of(&group, "a");
+    assert_eq!(late.len(), 5);
+    assert!(group.report_unbegun(&a, &late));
+    group.follow(WARM_DEADLINE + Duration::from_secs(1));
+    assert_eq!(moves(&group), vec![("a".to_owned(), "b".to_owned()); 5], "b keeps what it has begun");
+}
+
+#[test]
+fn where_more_than_one_of_a_few_do_not_begin_nothing_moves() {
+    let mut group = TestGroup::with_topics(&[("t", 9)]);
+    let [a, b] = ["a", "b"].map(|name| join(&mut group, name));
+    join(&mut group, "c");
+    group.settle();
+    for (member, name) in [(&a, "a"), (&b, "b")] {
+        let late = all_of(&group, name);
+        assert!(group.report_unbegun(member, &late));
+    }
+    group.follow(WARM_DEADLINE * 2);
+    assert_eq!(moves(&group), [], "what they need is away, and would be for c as well");
+}
+
+#[test]
+fn who_does_not_begin_again_and_again_is_passed_over_for_longer() {
+    let (mut group, a, b) = not_begun(Mode::Overlap, UnbegunReason::Failing);
+    group.follow(WARM_DEADLINE + Duration::from_secs(1));
+    let id = handoff(&group).expect("it moves").id.clone();
+    group.say(&b, &at(), Some(&id), &Ack::Ready);
+    group.pass();
+    let avoid = &assignment(&group).avoid[0];
+    assert_eq!(
+        (avoid.consumer.clone(), avoid.for_ms),
+        (a.name.clone(), 300_000),
+        "as long as it had time to begin"
+    );
+    let again = assignment(&group).given_up_by(&b, 300_000).given_up_by(&a, 300_000);
+    let spans: Vec<_> = again.avoid.iter().map(|avoid| (avoid.consumer.as_str(), avoid.for_ms)).collect();
+    assert_eq!(spans, [("b", 300_000), ("a", 600_000)]);
+    assert_eq!(again.given_up_by(&a, u64::MAX).avoid[1].for_ms, 3_600_000);
+}
+
 #[test]
 fn progress_gives_it_its_time_anew() {
     let (mut group, a, _) = not_begun(Mode::Overlap, UnbegunReason::Preparing);
