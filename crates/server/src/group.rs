@@ -9,6 +9,7 @@ mod sessions;
 mod touch;
 mod unattached;
 
+pub(crate) use fallen_store::FallenStore;
 pub(crate) use hub::StreamConnection;
 pub use materialized::GroupView;
 pub(crate) use phases::PhaseTime;

@@ -192,15 +192,21 @@ impl<'a, R: Registration> Registered<'a, R> {
     async fn get(&self) -> Result<(Option<Record>, Revision), Error> {
         let reached = self.group.view().revision();
         let (record, read) = self.store.get(&self.key()).await?;
-        if read < reached {
-            self.instance.note_fallen_store(self.group, reached, read);
+        self.must_hold(reached, read)?;
+        Ok((record, read))
+    }
+
+    /// Checks that a call was answered at a revision that is not below the one that the view had `reached` before it.
+    fn must_hold(&self, reached: Revision, answered: Revision) -> Result<(), Error> {
+        if answered < reached {
+            self.instance.note_fallen_store(self.group, reached, answered);
         }
         if self.group.fallen_store().is_noted() {
             let source =
-                format!("the store stands at revision {read} and held more before: was it restored?");
+                format!("the store stands at revision {answered} and held more before: was it restored?");
             return Err(Error::Unavailable { operation: "get", source: Some(source.into()) });
         }
-        Ok((record, read))
+        Ok(())
     }
 
     /// Grants a lease and writes the registration under it, once, with the time to live that was granted; refused where
@@ -213,7 +219,9 @@ impl<'a, R: Registration> Registered<'a, R> {
         let (layout, name) = (self.group.layout(), &self.member.name);
         let mut write = session::open(layout, name, &registration, lease, takes_over);
         write.guards.push(self.group.read(same_group));
+        let reached = self.group.view().revision();
         let outcome = self.store.txn(write.unfenced()).await.map_err(|e| refusal::store(&e))?;
+        self.must_hold(reached, outcome.revision).map_err(|e| refusal::store(&e))?;
         if !outcome.succeeded {
             let message = format!(
                 "{} {name} was registered by somebody else meanwhile, or the group was deleted; try again",
@@ -259,12 +267,14 @@ impl<'a, R: Registration> Registered<'a, R> {
             let Some(write) = registered.as_ref().and_then(suspicion::unmark::<R>) else {
                 return Ok(Ok(None));
             };
+            let reached = self.group.view().revision();
             let written = self.store.txn(write.unfenced()).await?;
+            self.must_hold(reached, written.revision)?;
             if written.succeeded {
                 self.note_unmarked(by);
                 return Ok(Ok(Some(written.revision)));
             }
-            (registered, _) = self.store.get(&self.key()).await?;
+            (registered, _) = self.get().await?;
             if let Err(reason) = self.check(registered.as_ref(), lease) {
                 return Ok(Err(reason));
             }

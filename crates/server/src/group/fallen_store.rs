@@ -1,8 +1,8 @@
-//! The sign that the store of a group was put back: a read that shows less than was there before it began.
+//! The sign that the store was put back: a read that shows less than was there before it began.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Set once, and for good: a group is served anew with the next history.
+/// Set once, and for good, for a history of the store and all of its groups: they are served anew with the next one.
 #[derive(Debug, Default)]
 pub(crate) struct FallenStore(AtomicBool);
 

@@ -46,7 +46,7 @@ impl ServedGroup {
     /// The group, and the keeper that moves its view, which has `options`.
     pub(crate) fn new(
         store: Arc<dyn Store>,
-        identity: Arc<StoreIdentity>,
+        (identity, fallen_store): (Arc<StoreIdentity>, Arc<FallenStore>),
         layout: Layout,
         options: view::Options,
     ) -> (Self, view::Keeper<GroupView>) {
@@ -64,7 +64,7 @@ impl ServedGroup {
             phases: Arc::default(),
             touch: Arc::default(),
             unattached: Arc::default(),
-            fallen_store: Arc::default(),
+            fallen_store,
         };
         (served, keeper)
     }

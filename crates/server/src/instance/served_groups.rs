@@ -145,11 +145,12 @@ impl ServedHistory {
     /// A group that is not loaded yet.
     fn loaded_anew(&self, instance: &Inner, name: &GroupName) -> (Served, Keeper) {
         let layout = Layout::new(&instance.options.prefix, name.clone());
-        let (store, identity) = (Arc::new(self.store.clone()), Arc::clone(&self.identity));
+        let store = Arc::new(self.store.clone());
+        let of_history = (Arc::clone(&self.identity), Arc::clone(&self.fallen_store));
         let mut options = view::Options::new(layout.prefix());
         options.check_every = self.pace.clone();
         options.backoff.seed = instance.entropy.number();
-        let (group, keeper) = ServedGroup::new(store, identity, layout, options);
+        let (group, keeper) = ServedGroup::new(store, of_history, layout, options);
         let (stop, campaigning) = (self.stop.child_token(), self.leaving.child_token());
         (Served { group, stop, campaigning }, keeper)
     }

@@ -16,7 +16,7 @@ use tokio_util::task::TaskTracker;
 use super::served_groups::Served;
 use super::{Inner, Instance};
 use crate::directory::GroupDirectory;
-use crate::group::ServedGroup;
+use crate::group::{FallenStore, ServedGroup};
 use crate::identity::StoreIdentity;
 use crate::peers::{self, Peers};
 
@@ -34,6 +34,8 @@ const MOST_AHEAD: usize = 100;
 #[derive(Debug)]
 pub(super) struct ServedHistory {
     pub(super) identity: Arc<StoreIdentity>,
+    /// Set once anything has shown that the store was put back.
+    pub(super) fallen_store: Arc<FallenStore>,
     /// When this instance began to serve it.
     since: Instant,
     /// The store, with the one watch of everything that is served.
@@ -72,6 +74,7 @@ impl ServedHistory {
             View::new(Arc::clone(&store), view::Options::new(groups.prefix()), groups);
         let history = Arc::new(Self {
             identity: Arc::new(identity),
+            fallen_store: Arc::default(),
             since: Instant::now(),
             store: shared,
             lease,
@@ -148,9 +151,11 @@ impl ServedHistory {
     /// True if a view was shown an earlier state than it has, though the store's revision is not lower, or the revision was
     /// lower once: it was put back.
     pub(super) fn went_back(&self) -> bool {
+        if self.fallen_store.is_noted() {
+            return true;
+        }
         let groups = self.groups();
-        let fell = |group: &ServedGroup| group.view().health().went_back || group.fallen_store().is_noted();
-        let views = groups.values().map(|served| fell(&served.group));
+        let views = groups.values().map(|served| served.group.view().health().went_back);
         views.chain([self.directory.health().went_back, self.peers.went_back()]).any(|went_back| went_back)
     }
 
@@ -180,7 +185,7 @@ impl Instance {
         }
     }
 
-    /// Notes that a read was answered at a lower revision than `group` had come to before it: the next look finds out why.
+    /// Notes that a call was answered at a lower revision than `group` had come to before it: the next look finds out why.
     pub(crate) fn note_fallen_store(&self, group: &ServedGroup, reached: Revision, read: Revision) {
         if group.fallen_store().note() {
             tracing::warn!(group = %group.name(), %reached, %read, "the store's revision has fallen");

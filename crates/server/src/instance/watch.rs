@@ -5,7 +5,7 @@ use std::time::Duration;
 use kafka_assigner_core::history::{StoreHistory, judge};
 use kafka_assigner_store::Error;
 use kafka_assigner_types::kv::Revision;
-use tokio::time::{sleep, timeout};
+use tokio::time::sleep;
 
 use super::Instance;
 use crate::identity::{StoreIdentity, read, replace};
@@ -52,15 +52,15 @@ impl Instance {
         }
     }
 
-    /// A look that began before somebody found the store put back begins anew, and none is waited for until the next one is
-    /// due: it may hang with the store as it was.
+    /// A look that began before somebody found the store put back begins anew: it may hang with the store as it was. The
+    /// store's own bounds end one that hangs otherwise, and find another endpoint.
     async fn fresh_look(&self) -> Result<Look, Error> {
         loop {
             tokio::select! {
                 biased;
-                // It comes once for each group and history.
+                // It comes once for each history.
                 () = self.0.fallen_store.notified() => {}
-                look = timeout(EVERY, self.look()) => return look.unwrap_or_else(|_| Err(unanswered())),
+                look = self.look() => return look,
             }
         }
     }
@@ -77,6 +77,10 @@ impl Instance {
             StoreHistory::Continues if known.went_back() || is_older => StoreHistory::WentBack,
             history => history,
         };
+        if history == StoreHistory::WentBack {
+            // What is begun on it may fail, and writes may lift the revision until the next look.
+            known.fallen_store.note();
+        }
         Ok(Look { history, identity, at })
     }
 
@@ -120,8 +124,4 @@ impl Instance {
         self.serve_anew(identity).await;
         self.0.metrics.history_begun();
     }
-}
-
-const fn unanswered() -> Error {
-    Error::Unknown { operation: "get", source: None }
 }
