@@ -144,9 +144,9 @@ pub async fn again(
     since: i64,
 ) -> Result<(), SeekError> {
     handle.pause(at, epoch);
-    handle.seek(at, epoch, StartPosition::Timestamp(since)).await?;
-    handle.resume(at);
-    Ok(())
+    let place = handle.seek(at, epoch, StartPosition::Timestamp(since)).await;
+    handle.resume(at, epoch);
+    place.map(drop)
 }
 
 /// Reading over TLS with a login.

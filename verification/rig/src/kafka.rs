@@ -67,6 +67,13 @@ impl Kafka {
         Ok(kafka)
     }
 
+    /// The file with the first records of a partition.
+    #[must_use]
+    pub fn first_segment(&self, topic: &str, partition: u32) -> PathBuf {
+        let folder = self.folder.path().join("data").join(format!("{topic}-{partition}"));
+        folder.join("00000000000000000000.log")
+    }
+
     fn launch(&mut self) -> io::Result<()> {
         let mut broker = java(&self.jars, &log_of(&self.folder))?;
         broker.arg("kafka.Kafka").arg(self.folder.path().join("server.properties"));

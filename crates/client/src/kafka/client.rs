@@ -51,6 +51,8 @@ struct SharedClient {
     /// Commits, and asks for offsets. Taken only when it is dropped.
     asking: Option<Handle>,
     ends: Lookup,
+    /// The same for whoever only shows them: a switch waits for none of its requests.
+    shown_ends: Lookup,
     beginnings: Lookup,
     committed: Lookup,
     /// Held by the commit that is under way, also when nobody waits for it any more.
@@ -88,6 +90,7 @@ impl Client {
             fetchers,
             asking: Some(asking),
             ends: Lookup::default(),
+            shown_ends: Lookup::default(),
             beginnings: Lookup::default(),
             committed: Lookup::default(),
             committing: Arc::default(),
@@ -132,17 +135,36 @@ impl Client {
     ///
     /// Cancel safe.
     pub(super) async fn end(&self, partition: &TopicPartition) -> Result<Offset, KafkaRunnerError> {
+        match self.asked_together(&self.0.ends, partition).await {
+            Ok(rdkafka::Offset::Offset(end)) => checked("the end of the log", partition, end),
+            // One partition's error is the error of all in the request: librdkafka drops the other answers.
+            _ => self.end_alone(partition).await,
+        }
+    }
+
+    /// The same, to be shown only, from an answer about all that are asked for at the moment; `None` = it was an error for one of
+    /// them.
+    ///
+    /// Cancel safe.
+    pub(super) async fn end_together(&self, partition: &TopicPartition) -> Option<Offset> {
+        match self.asked_together(&self.0.shown_ends, partition).await {
+            Ok(rdkafka::Offset::Offset(end)) => Offset::new(end).ok(),
+            _ => None,
+        }
+    }
+
+    async fn asked_together(
+        &self,
+        ends: &Lookup,
+        partition: &TopicPartition,
+    ) -> KafkaResult<rdkafka::Offset> {
         let client = self.clone();
         let request = move |partitions: &[TopicPartition]| {
             // As a time, it stands for what would be written next.
             let asked = list(partitions.iter().map(|partition| (partition, rdkafka::Offset::End)))?;
             client.asking().offsets_for_times(asked, END_BOUND)
         };
-        match self.0.ends.of(partition, request).await.map(|found| found.offset) {
-            Ok(rdkafka::Offset::Offset(end)) => checked("the end of the log", partition, end),
-            // One partition's error is the error of all in the request: librdkafka drops the other answers.
-            _ => self.end_alone(partition).await,
-        }
+        ends.of(partition, request).await.map(|found| found.offset)
     }
 
     /// The offset of the first record that is there, or the end where there is none.
@@ -162,7 +184,7 @@ impl Client {
         }
     }
 
-    async fn end_alone(&self, partition: &TopicPartition) -> Result<Offset, KafkaRunnerError> {
+    pub(super) async fn end_alone(&self, partition: &TopicPartition) -> Result<Offset, KafkaRunnerError> {
         self.watermarks(partition).await.map(|(_, end)| end)
     }
 

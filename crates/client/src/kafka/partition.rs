@@ -15,6 +15,11 @@ pub(super) struct Partition<S> {
     pub(super) state: S,
     /// The offset at which its reading began.
     pub(super) begun: Offset,
+    /// True if the handler's state said itself that it is up to there; another one is there only since processing was to start
+    /// there.
+    pub(super) is_own_place: bool,
+    /// The place behind which this owner was to go back, until the state is built anew for it.
+    pub(super) sought: Option<Offset>,
     /// The place up to which records are read into the state only, though processing has begun; 0 = there is none.
     pub(super) place: Offset,
     /// The failures of its records that were known when it was prepared.
@@ -31,7 +36,8 @@ impl<S> Partition<S> {
     pub(super) fn new(reader: PartitionReader, state: S, failures: RecordFailures) -> Self {
         let begun = reader.next();
         let place = Offset::ZERO;
-        Self { reader, state, begun, place, failures, is_cut: false, confirmed: None }
+        let (is_own_place, sought) = (false, None);
+        Self { reader, state, begun, is_own_place, sought, place, failures, is_cut: false, confirmed: None }
     }
 
     /// The context for its handler, with which it confirms records of this state.
@@ -50,7 +56,7 @@ impl<S> Partition<S> {
 
     /// The offset at which another owner is to start: the records before it were processed, and confirmed where that counts.
     pub(super) fn stop(&self) -> Offset {
-        let next = self.start();
+        let next = self.sought.unwrap_or_else(|| self.start());
         self.confirmed.as_ref().map_or(next, |confirmed| confirmed.next().min(next))
     }
 

@@ -42,17 +42,15 @@ impl Pauses {
 }
 
 impl Pause {
-    /// No record is begun under `epoch`.
+    /// No record is begun under `epoch`. A word that comes late ends no pause of a later grant.
     pub(super) fn begin(&self, epoch: Epoch) {
-        self.set(epoch);
+        self.0.under.fetch_max(epoch.0, Ordering::AcqRel);
+        self.0.changed.notify_waiters();
     }
 
-    pub(super) fn end(&self) {
-        self.set(Epoch::default());
-    }
-
-    fn set(&self, epoch: Epoch) {
-        self.0.under.store(epoch.0, Ordering::Release);
+    /// Ends the pause under `epoch`, and none of another grant.
+    pub(super) fn end(&self, epoch: Epoch) {
+        let _ = self.0.under.compare_exchange(epoch.0, 0, Ordering::AcqRel, Ordering::Acquire);
         self.0.changed.notify_waiters();
     }
 
@@ -114,7 +112,11 @@ mod tests {
         });
         tokio::task::yield_now().await;
         assert!(!waiting.is_finished());
-        pauses.of(&at()).end();
+        // Words for another grant: a late pause, and a late end.
+        pauses.of(&at()).begin(Epoch(4));
+        pauses.of(&at()).end(Epoch(4));
+        assert!(pause.holds(Epoch(5)));
+        pauses.of(&at()).end(Epoch(5));
         assert!(waiting.await.expect("no panic").is_ok());
         pause.begin(Epoch(4));
         assert!(pause.over(&claim).now_or_never().is_some(), "it was meant for an earlier grant");

@@ -12,7 +12,7 @@ use kafka_assigner_types::id::Offset;
 use kafka_assigner_types::moment::Moment;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, sleep, sleep_until, timeout};
-use tracing::{Instrument as _, debug, error, warn};
+use tracing::{Instrument as _, debug, error, info, warn};
 
 use super::commits::ProcessedPosition;
 use super::cursor::{Ahead, ReadFailure};
@@ -234,7 +234,7 @@ impl<H: RecordHandler> Processing<H> {
         if let Some(at) = self.retry_at {
             sleep_until(at).await;
         }
-        self.pause.over(self.owned.claim()).await.map_err(|_| ProcessingEnded)?;
+        self.rest().await?;
         match self.next_record(reader).await {
             Ok(()) => {}
             // Another preparation would read the same, and nobody can tell what is behind it.
@@ -251,6 +251,18 @@ impl<H: RecordHandler> Processing<H> {
         }
         self.owned.claim().valid().await.map_err(|_| ProcessingEnded)?;
         self.owned.records.opened().await;
+        Ok(())
+    }
+
+    /// Waits while the partition is paused. Nothing is in the works meanwhile, nor a record that failed and comes again.
+    async fn rest(&self) -> Result<(), ProcessingEnded> {
+        if self.is_paused() {
+            self.busy.set(None);
+        }
+        self.pause.over(self.owned.claim()).await.map_err(|_| ProcessingEnded)?;
+        if self.retry_at.is_some() {
+            self.busy.begin();
+        }
         Ok(())
     }
 
@@ -338,6 +350,7 @@ impl<H: RecordHandler> Processing<H> {
             return self.skip(partition, &record).await;
         }
         if offset >= self.start && partition.failures.gave_up(offset) {
+            info!(partition = %self.context.partition(), %offset, "passed over again, as before the state was built anew");
             return self.pass_over(partition, &record, false).await;
         }
         match self.handle(partition, &record).await {

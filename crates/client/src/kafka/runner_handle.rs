@@ -50,7 +50,8 @@ impl<S> RunnerHandle<S> {
 
     /// Says that the effects of all records of a partition before `next` are safe, as
     /// [`PartitionContext::confirm`](crate::kafka::PartitionContext::confirm) does. `epoch` is the one beside which they were
-    /// processed: a late word does not count for another owner's records, nor for a state that was built anew.
+    /// processed: a late word does not count for another owner's records. One for a state that was built anew under the same epoch
+    /// does, so a handler that goes back confirms by its context, which belongs to the state.
     ///
     /// # Errors
     ///
@@ -74,9 +75,9 @@ impl<S> RunnerHandle<S> {
         self.watch.pauses.of(partition).begin(epoch);
     }
 
-    /// Ends the pause of a partition, if there is one.
-    pub fn resume(&self, partition: &TopicPartition) {
-        self.watch.pauses.of(partition).end();
+    /// Ends the pause of a partition under `epoch`, if there is one.
+    pub fn resume(&self, partition: &TopicPartition, epoch: Epoch) {
+        self.watch.pauses.of(partition).end(epoch);
     }
 
     /// Goes on at another place of a partition that is owned under `epoch`, and returns its offset.
@@ -85,7 +86,10 @@ impl<S> RunnerHandle<S> {
     /// records in between are read into the state, without effects; what is not confirmed of those before counts as confirmed.
     /// Where it is behind, the state is dropped and built anew up to there, and the records from there on are processed again. A
     /// partition that stands tries what comes next. A state that says itself how far it is is to be set back by whoever keeps it,
-    /// or reading goes on where it says. A pause goes on; pause it first where it is not to go on at once.
+    /// or reading goes on where it says. A pause goes on; pause it first where it is not to go on at once. In `overlap` a new owner
+    /// that has begun wins: seek while nothing moves.
+    ///
+    /// Never wait for it in a call of the handler for the same partition, whose task takes it.
     ///
     /// Cancel safe: it may go on there all the same.
     ///

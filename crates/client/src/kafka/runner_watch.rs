@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use kafka_assigner_handler::{ErrorPolicy, RecordError, RecordFailures, Remedy};
 use kafka_assigner_types::id::{Epoch, Offset, TopicPartition};
+use kafka_assigner_types::topic_id::TopicId;
 
 use super::held::HeldByRunner;
 use super::pauses::Pauses;
@@ -30,6 +31,8 @@ pub struct RecordCounts {
 /// Shared by a runner, its tasks and its handles.
 pub(super) struct RunnerWatch<S> {
     failures: Mutex<BTreeMap<TopicPartition, RecordFailures>>,
+    /// The topic under whose id each partition was prepared last.
+    topics: Mutex<BTreeMap<TopicPartition, TopicId>>,
     /// Those that stand, or will again once their state is built anew.
     stopped: Mutex<BTreeMap<TopicPartition, StoppedPartition>>,
     fatal: OnceLock<String>,
@@ -54,6 +57,7 @@ impl<S> Default for RunnerWatch<S> {
     fn default() -> Self {
         Self {
             failures: Mutex::default(),
+            topics: Mutex::default(),
             stopped: Mutex::default(),
             fatal: OnceLock::new(),
             counts: Default::default(),
@@ -89,9 +93,20 @@ impl<S> RunnerWatch<S> {
         (remedy, of_partition.attempts(offset))
     }
 
-    /// The failures of a partition, for a look before its records are read.
-    pub(super) fn failures_of(&self, at: &TopicPartition) -> RecordFailures {
+    /// The failures of a partition, for a look before its records are read. Those of an earlier topic of the name are forgotten:
+    /// the records at their offsets are others.
+    pub(super) fn failures_of(&self, at: &TopicPartition, topic_id: Option<TopicId>) -> RecordFailures {
+        if self.is_of_another_topic(at, topic_id) {
+            self.forget_failures(at);
+        }
         self.failures().get(at).cloned().unwrap_or_default()
+    }
+
+    /// Notes the topic of a partition; true where it is known to have been another one.
+    fn is_of_another_topic(&self, at: &TopicPartition, topic_id: Option<TopicId>) -> bool {
+        let Some(id) = topic_id else { return false };
+        let mut topics = self.topics.lock().unwrap_or_else(PoisonError::into_inner);
+        topics.insert(at.clone(), id).is_some_and(|before| before != id)
     }
 
     /// Every record of the partition is tried as one that has not failed yet.
@@ -184,3 +199,21 @@ impl<S> RunnerWatch<S> {
 
 /// Shared by all tasks of a runner; cheap to clone.
 pub(super) type SharedWatch<S> = Arc<RunnerWatch<S>>;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_passed_over_in_an_earlier_topic_of_the_name_is_not_in_the_next_one() {
+        let watch = RunnerWatch::<()>::default();
+        let at = TopicPartition::try_from(("t", 0)).expect("a valid name");
+        let [first, second] = [1, 2].map(|byte| TopicId::new([byte; 16]).expect("not zero"));
+        let offset = Offset::ZERO.next();
+        let passes_over = |id| watch.failures_of(&at, id).passes_over(offset);
+        assert!(!passes_over(Some(first)));
+        assert!(watch.pass_over(&at, offset));
+        assert!(passes_over(Some(first)) && passes_over(None), "it is the same topic");
+        assert!(!passes_over(Some(second)), "a record of the new topic would be in no state");
+    }
+}

@@ -1,9 +1,10 @@
 //! Snapshots of states, as a runner takes and uses them.
 
 use std::num::NonZeroU64;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use kafka_assigner_handler::{RecordHandler, SnapshotStore, StateSnapshot};
+use kafka_assigner_handler::{RecordError, RecordHandler, SnapshotStore, StateSnapshot};
 use kafka_assigner_types::id::{Offset, TopicPartition};
 use kafka_assigner_types::topic_id::TopicId;
 use tokio::sync::Semaphore;
@@ -53,7 +54,10 @@ impl Snapshots {
         next_offset: Offset,
     ) -> bool {
         let Ok(turn) = self.saving.clone().try_acquire_owned() else { return false };
-        let bytes = match handler.snapshot(at, state) {
+        let snapshot = || handler.snapshot(at, state);
+        // A panic here is no reason to end the partition's task: the state is whole, it was only read.
+        let taken = catch_unwind(AssertUnwindSafe(snapshot)).unwrap_or_else(|_| Err(RecordError::panicked()));
+        let bytes = match taken {
             Ok(Some(bytes)) => bytes,
             Ok(None) => return true,
             Err(error) => {

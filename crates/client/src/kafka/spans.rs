@@ -1,6 +1,7 @@
 //! Spans of `tracing` around records.
 
 use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use kafka_assigner_handler::{PartitionContext, Record};
@@ -18,7 +19,8 @@ impl RecordSpans {
     }
 
     pub(super) fn span(&self, context: &PartitionContext, record: &Record) -> Span {
-        (self.0)(context, record)
+        // A panic of it would end the partition's task, and it only looks on.
+        catch_unwind(AssertUnwindSafe(|| (self.0)(context, record))).unwrap_or_else(|_| Span::none())
     }
 }
 

@@ -1,6 +1,7 @@
 //! Reading the state of a partition while it is owned: in the partition's own task, between two records.
 
 use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{PoisonError, RwLock};
 
 use kafka_assigner_types::id::{Epoch, TopicPartition};
@@ -63,6 +64,10 @@ impl<S> StateReaders<S> {
     /// Calls `look` with the state. Its answer counts only if the claim is valid afterwards too.
     ///
     /// Cancel safe: the look may be made all the same.
+    ///
+    /// # Panics
+    ///
+    /// `look` panics. The partition goes on.
     pub(super) async fn read<R: Send + 'static>(
         &self,
         at: &TopicPartition,
@@ -71,14 +76,15 @@ impl<S> StateReaders<S> {
         let (queue, claim) = self.queue(at)?;
         let (answer, answered) = oneshot::channel();
         let read = Box::new(move |state: &S, epoch| {
-            // Whoever asked may have given up.
-            let _ = answer.send(look(state, epoch));
+            // A panic is whoever asked to have, not the partition's task. They may have given up.
+            let _ = answer.send(catch_unwind(AssertUnwindSafe(|| look(state, epoch))));
         });
         queue.try_send(read).map_err(|error| match error {
             mpsc::error::TrySendError::Full(_) => StateReadError::Busy(at.clone()),
             mpsc::error::TrySendError::Closed(_) => StateReadError::NotOwned(at.clone()),
         })?;
         let answer = answered.await.ok().filter(|_| claim.is_valid());
-        answer.ok_or_else(|| StateReadError::NotOwned(at.clone()))
+        let answer = answer.ok_or_else(|| StateReadError::NotOwned(at.clone()))?;
+        Ok(answer.unwrap_or_else(|panic| resume_unwind(panic)))
     }
 }

@@ -1,6 +1,7 @@
 //! librdkafka's own statistics.
 
 use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -30,7 +31,8 @@ impl StatisticsSink {
     }
 
     pub(super) fn take(&self, statistics: &[u8]) {
-        (self.take)(&String::from_utf8_lossy(statistics));
+        // Tokens are fetched on the same thread, so a panic must not end it; the runtime has printed it.
+        let _ = catch_unwind(AssertUnwindSafe(|| (self.take)(&String::from_utf8_lossy(statistics))));
     }
 }
 

@@ -1,5 +1,6 @@
 //! Records that were taken from librdkafka, several at a time, and are lent to handlers as librdkafka has them.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -19,6 +20,9 @@ const MOST_TAKEN: usize = 48;
 /// Once keys and values have so many bytes, no more records are taken. librdkafka fetches others in place of them, for each of
 /// a thousand partitions.
 const MOST_BYTES: usize = 16 * 1024;
+
+/// In place of a header whose name is no UTF-8.
+const UNREADABLE: RecordHeader<'static> = RecordHeader { name: "\u{fffd}", value: None };
 
 /// The queue of a partition, out of which its records are lent.
 pub(super) struct LendingQueue {
@@ -120,8 +124,13 @@ impl LentRecords for Taken {
     fn header(&self, place: usize, number: usize) -> Option<RecordHeader<'_>> {
         let TakenMessages { messages, asking } = self.borrow_dependent();
         let _one_at_a_time = asking.lock().unwrap_or_else(PoisonError::into_inner);
-        let header = messages.get(place)?.headers()?.try_get(number)?;
-        Some(RecordHeader { name: header.key, value: header.value })
+        let headers = messages.get(place)?.headers()?;
+        // rdkafka panics at a name that is no UTF-8, which any producer may write.
+        let read = catch_unwind(AssertUnwindSafe(|| headers.try_get(number)));
+        match read {
+            Ok(header) => header.map(|header| RecordHeader { name: header.key, value: header.value }),
+            Err(_) => Some(UNREADABLE),
+        }
     }
 }
 

@@ -33,7 +33,8 @@ impl Commits {
             // It may have taken effect, so the next commit says where the partition is.
             Err(_) => tracked.at = None,
         }
-        if tracked.claim.is_valid() {
+        // One that has lapsed may be valid again.
+        if !tracked.claim.has_ended() {
             self.tracked().insert(partition.clone(), tracked);
         }
         moved

@@ -103,7 +103,9 @@ impl<H: RecordHandler> Processing<H> {
                 return self.pass_over(partition, &record, spoils).await;
             }
         }
-        partition.put_back(record);
+        // A copy: it may wait for long, and what it is lent of is a whole answer of a broker.
+        partition.put_back(record.clone());
+        drop(record);
         if spoils {
             self.commit_and_spoil(&error.text()).await;
         }

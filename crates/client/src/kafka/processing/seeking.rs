@@ -46,6 +46,8 @@ impl<H: RecordHandler> Processing<H> {
         // What failed before may be mended: whoever goes there wants it tried.
         self.parts.watch.forget_failures(at);
         if seek_way(next, place) == SeekWay::Back {
+            // A drain that comes before the state is built anew hands over there.
+            partition.sought = Some(place);
             self.owned.spoil();
             return Err(ProcessingEnded);
         }

@@ -46,10 +46,13 @@ impl<H: RecordHandler> CatchingUp<'_, H> {
 
     pub(super) async fn prepare(&self, context: &WarmContext) -> Result<Partition<H::State>, Interrupted> {
         let at = context.partition();
-        let (state, begin, committed) = while_wanted(context.cancelled(), self.open(context)).await?;
+        let (state, begin, committed, is_own_place) =
+            while_wanted(context.cancelled(), self.open(context)).await?;
         // Not given up halfway, or nobody would know that it is read.
         let reader = self.parts.client.read(at, begin).await?;
-        let mut partition = Partition::new(reader, state, self.parts.watch.failures_of(at));
+        let mut partition =
+            Partition::new(reader, state, self.parts.watch.failures_of(at, context.topic_id()));
+        partition.is_own_place = is_own_place;
         let followed =
             while_wanted(context.cancelled(), self.follow(context, &mut partition, committed)).await;
         if let Some(damage) = partition.reader.damage() {
@@ -63,15 +66,18 @@ impl<H: RecordHandler> CatchingUp<'_, H> {
         Ok(partition)
     }
 
-    /// The state to begin with, where to read on, and where this member will start.
-    async fn open(&self, context: &WarmContext) -> Result<(H::State, Offset, Offset), Interrupted> {
+    /// The state to begin with, where to read on, where this member will start, and true if the state says itself how far it is.
+    async fn open(&self, context: &WarmContext) -> Result<(H::State, Offset, Offset, bool), Interrupted> {
         let at = context.partition();
         let start = self.start_of(context).await?;
-        let OpenedState { mut state, next_offset, .. } = self.opened(context, start).await?;
-        let Some(next) = next_offset else { return Ok((state, self.within_log(at, start).await?, start)) };
+        let (OpenedState { mut state, next_offset, .. }, is_of_snapshot) =
+            self.opened(context, start).await?;
+        let Some(next) = next_offset else {
+            return Ok((state, self.within_log(at, start).await?, start, false));
+        };
         // Everything that there is: nothing is missing, wherever the log begins.
         if next == Offset::ZERO {
-            return Ok((state, next, start));
+            return Ok((state, next, start, false));
         }
         let begin = self.within_log(at, next).await?;
         // If processing starts before it as well, that start tells the gap.
@@ -79,30 +85,32 @@ impl<H: RecordHandler> CatchingUp<'_, H> {
             let gap = Gap { from: next, to: begin };
             self.pass_gap(at, &mut state, gap).await?;
         }
-        Ok((state, begin, start))
+        Ok((state, begin, start, !is_of_snapshot))
     }
 
-    /// The state that the handler opens. One that is of an earlier topic of this name is opened anew.
+    /// The state that the handler opens, and true if it was given a snapshot for it. One that is of an earlier topic of this name
+    /// is opened anew.
     async fn opened(
         &self,
         context: &WarmContext,
         start: Offset,
-    ) -> Result<OpenedState<H::State>, Interrupted> {
+    ) -> Result<(OpenedState<H::State>, bool), Interrupted> {
         let mut preparation = preparation(context);
         let snapshot = match &self.parts.rules.snapshots {
             Some(snapshots) => snapshots.load(context.partition(), context.topic_id(), start).await,
             None => None,
         };
+        let is_of_snapshot = snapshot.is_some();
         let opened = self.call_open(&preparation, snapshot).await?;
         if !is_of_another_topic(context, &opened) {
-            return Ok(opened);
+            return Ok((opened, is_of_snapshot));
         }
         warn!(partition = %context.partition(), offset = ?opened.next_offset, "the state is of an earlier topic of this name");
         preparation.is_anew = true;
         let anew = self.call_open(&preparation, None).await?;
         // A state that needs history begins at the beginning, whatever its handler says.
         let next_offset = anew.next_offset.map(|_| Offset::ZERO);
-        Ok(OpenedState { next_offset, topic_id: context.topic_id(), ..anew })
+        Ok((OpenedState { next_offset, topic_id: context.topic_id(), ..anew }, false))
     }
 
     async fn call_open(

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use metrics_util::debugging::{DebugValue, DebuggingRecorder, Snapshotter};
 
-use super::steering_test::Steered;
+use super::steering_test::{EPOCH, Steered};
 use super::test_broker::partition;
 use super::*;
 use crate::kafka::survey::Survey;
@@ -42,7 +42,7 @@ async fn a_look_tells_the_lag_the_phases_and_the_counts() {
     assert_eq!(value(&paused, "partitions kafka_group=g phase=owned"), 1.0, "{paused:?}");
     assert_eq!(value(&paused, "paused_partitions kafka_group=g"), 1.0, "{paused:?}");
     assert_eq!(value(&paused, "records_processed_total kafka_group=g"), 0.0, "{paused:?}");
-    steered.handle.resume(&partition());
+    steered.handle.resume(&partition(), EPOCH);
     steered.handler.to_the_end().await;
     steered.runner.drain(&steered.owned).await.expect("it stops");
     survey.look().await;

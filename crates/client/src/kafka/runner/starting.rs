@@ -126,7 +126,8 @@ impl<H: RecordHandler> CatchingUp<'_, H> {
         }
         // Before it, at it or behind it offsets have no record. Those that were removed are a gap; others never had one.
         let within = self.within_log(at, start).await?;
-        if within < next && partition.begun < next {
+        let is_ahead_of_itself = partition.is_own_place && partition.begun == next;
+        if within < next && !is_ahead_of_itself {
             // Somebody has committed less than before, and an owner of this state would leave records out.
             return Err(Interrupted::Spoiled(format!("it is up to {next}, and the start is {start}")));
         }

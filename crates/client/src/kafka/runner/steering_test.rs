@@ -1,5 +1,7 @@
 //! Partitions that are paused, and that go on at another place.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use kafka_assigner_handler::{
     OpenedState, PartitionContext, Preparation, Record, RecordError, StartPosition, StateSnapshot,
 };
@@ -13,12 +15,14 @@ use crate::kafka::held::PartitionPhase;
 use crate::kafka::seeks::SeekError;
 
 const GRANT: Grant = Grant { committed: None, start: None };
-const EPOCH: Epoch = Epoch(5);
+pub(super) const EPOCH: Epoch = Epoch(5);
 
 /// Has each record in its state, and notes those that it processes.
 #[derive(Clone, Default)]
 pub(super) struct Noting {
     processed: Arc<Mutex<Vec<i64>>>,
+    /// True if its states need no history.
+    is_without_history: Arc<AtomicBool>,
 }
 
 impl Noting {
@@ -47,7 +51,12 @@ impl RecordHandler for Noting {
         _: &Preparation,
         _: Option<StateSnapshot>,
     ) -> Result<OpenedState<Self::State>, RecordError> {
-        Ok(OpenedState::empty(Vec::new()))
+        let is_without_history = self.is_without_history.load(Ordering::SeqCst);
+        Ok(if is_without_history {
+            OpenedState::without_history(Vec::new())
+        } else {
+            OpenedState::empty(Vec::new())
+        })
     }
 
     async fn catch_up(
@@ -140,7 +149,7 @@ async fn a_partition_that_is_resumed_goes_on_and_its_lag_is_shown() {
     let resumed = Steered::begin(true).await;
     crate::kafka::log_ends::look(&resumed.runner.parts.client, &resumed.runner.parts.watch.held).await;
     assert_eq!(resumed.handle.partitions()[0].lag(), Some(10));
-    resumed.handle.resume(&partition());
+    resumed.handle.resume(&partition(), EPOCH);
     assert_eq!(resumed.handler.to_the_end().await, from(0));
     resumed.runner.drain(&resumed.owned).await.expect("it stops");
     assert_eq!(resumed.broker.committed().0, RECORDS);
@@ -157,7 +166,7 @@ async fn going_back_processes_the_records_again_with_a_state_that_has_none_twice
     assert_eq!(back.broker.committed().0, 3, "every other owner would go on there as well");
     back.build_anew().await;
     assert_eq!(back.state().await, [0, 1, 2], "it is paused still");
-    back.handle.resume(&partition());
+    back.handle.resume(&partition(), EPOCH);
     assert_eq!(back.handler.to_the_end().await, from(3));
     assert_eq!(back.state().await, from(0));
 }
@@ -167,7 +176,7 @@ async fn going_forward_reads_what_is_between_into_the_state_only() {
     let forward = Steered::begin(true).await;
     assert_eq!(forward.seek(6).await.expect("it is in the log"), offset(6));
     assert_eq!(forward.broker.committed().0, 6);
-    forward.handle.resume(&partition());
+    forward.handle.resume(&partition(), EPOCH);
     assert_eq!(forward.handler.to_the_end().await, from(6));
     assert_eq!(forward.state().await, from(0));
     assert_eq!(forward.runner.drain(&forward.owned).await.expect("it stops"), Some(offset(RECORDS)));
@@ -180,7 +189,7 @@ async fn a_drain_before_the_place_is_reached_hands_over_at_the_place() {
     assert_eq!(forward.seek(6).await.expect("it is in the log"), offset(6));
     assert_eq!(forward.runner.drain(&forward.owned).await.expect("it stops"), Some(offset(6)));
     let resumed = OwnedContext { resumed: true, ..GRANT.owned() };
-    forward.handle.resume(&partition());
+    forward.handle.resume(&partition(), EPOCH);
     forward.runner.assigned(&resumed).await.expect("it goes on");
     assert_eq!(forward.handler.to_the_end().await, from(6));
     assert_eq!(forward.state().await, from(0));
@@ -197,7 +206,7 @@ async fn nobody_but_the_owner_seeks_and_a_place_that_is_not_committed_changes_no
     owner.broker.refuse(RDKafkaApiKey::OffsetCommit, refused);
     let refused = owner.seek(7).await;
     assert!(matches!(refused, Err(SeekError::Kafka(KafkaRunnerError::Commit(_)))), "{refused:?}");
-    owner.handle.resume(&partition());
+    owner.handle.resume(&partition(), EPOCH);
     assert_eq!(owner.handler.to_the_end().await, from(0));
     owner.runner.drain(&owner.owned).await.expect("it stops");
     assert_eq!(owner.broker.committed().0, RECORDS);
@@ -219,10 +228,39 @@ async fn a_partition_without_new_records_is_read_and_goes_elsewhere_as_soon_as_i
     assert_eq!(place.expect("it is in the log"), offset(9));
 }
 
+#[tokio::test]
+async fn a_drain_after_going_back_hands_over_at_the_place() {
+    let back = Steered::begin(false).await;
+    assert_eq!(back.handler.to_the_end().await, from(0));
+    assert_eq!(back.seek(3).await.expect("it is in the log"), offset(3));
+    assert_eq!(back.runner.drain(&back.owned).await.expect("it stops"), Some(offset(3)));
+    assert_eq!(back.broker.committed().0, 3);
+}
+
+#[tokio::test]
+async fn a_look_at_a_state_that_panics_is_its_callers_panic_and_the_partition_goes_on() {
+    let looked_at = Steered::begin(false).await;
+    let handle = looked_at.handle.clone();
+    let look =
+        tokio::spawn(
+            async move { handle.read(&partition(), |_, _| panic!("a look")).await.map(|(): ()| ()) },
+        );
+    assert!(look.await.expect_err("it panics").is_panic());
+    assert_eq!(looked_at.handler.to_the_end().await, from(0));
+    assert_eq!(looked_at.state().await, from(0));
+}
+
 // The owner went back while this one was warm.
 #[tokio::test]
 async fn a_state_that_is_beyond_the_start_is_built_anew() {
+    for is_without_history in [false, true] {
+        beyond_the_start(is_without_history).await;
+    }
+}
+
+async fn beyond_the_start(is_without_history: bool) {
     let mut next = Steered::begin(false).await;
+    next.handler.is_without_history.store(is_without_history, Ordering::SeqCst);
     next.handler.to_the_end().await;
     next.runner.drain(&next.owned).await.expect("it stops");
     next.runner.release(&partition()).await.expect("it is given up");

@@ -14,6 +14,7 @@ use kafka_assigner_client::proto::v1::{
     AssignedPartition, Assignment, CatchUp, CatchUpPartition, Drain, DrainPartition, Mode, Release,
     ReleasePartition, Snapshot, Warm, WarmPartition,
 };
+use kafka_assigner_rig::Kafka;
 
 use super::PATIENCE;
 
@@ -35,21 +36,24 @@ impl Broker {
     }
 
     pub(super) async fn real() -> Option<Self> {
-        let address = kafka_assigner_rig::kafka()?;
+        Some(Self::at(kafka_assigner_rig::kafka()?).await)
+    }
+
+    async fn at(address: String) -> Self {
         let since = SystemTime::UNIX_EPOCH.elapsed().expect("after 1970").as_nanos();
         let topic = format!("client-{since}");
         assert!(create_topic(&admin(&address), &topic).await, "the topic is new");
-        Some(Self { address, topic, mock: None })
+        Self { address, topic, mock: None }
     }
 
-    /// A real broker that keeps the records compressed as this build of librdkafka can't read.
-    pub(super) async fn real_with_zstd() -> Option<Self> {
-        let broker = Self::real().await?;
-        let topic = format!("{}-zstd", broker.topic);
-        let new = NewTopic::new(&topic, 2, TopicReplication::Fixed(1)).set("compression.type", "zstd");
+    /// A topic of `kafka` that keeps its records compressed.
+    pub(super) async fn compressed(kafka: &Kafka) -> Self {
+        let broker = Self::at(kafka.address()).await;
+        let topic = format!("{}-gzip", broker.topic);
+        let new = NewTopic::new(&topic, 2, TopicReplication::Fixed(1)).set("compression.type", "gzip");
         let made = admin(&broker.address).create_topics([&new], &AdminOptions::new()).await;
         assert!(made.expect("an answer")[0].is_ok());
-        Some(Self { topic, ..broker })
+        Self { topic, ..broker }
     }
 
     pub(super) fn group(&self) -> String {

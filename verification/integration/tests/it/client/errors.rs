@@ -1,6 +1,9 @@
 //! Records that can't be handled, and states that are read.
 
+use std::fs::File;
+use std::io::{Seek as _, SeekFrom, Write as _};
 use std::num::NonZeroU64;
+use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -11,6 +14,7 @@ use kafka_assigner_client::kafka::{
 use kafka_assigner_client::proto::v1::assignment_command::Command;
 use kafka_assigner_client::proto::v1::{AssignedPartition, Assignment, FenceReason, Snapshot};
 use kafka_assigner_client::{ConsumerError, Epoch, Offset, TopicName, TopicPartition};
+use kafka_assigner_rig::Kafka;
 use tokio::time::timeout;
 
 use super::broker::{Broker, Letter};
@@ -263,11 +267,24 @@ async fn a_rebuild_begins_with_the_last_snapshot(broker: &Broker) {
     second.stop().await;
 }
 
+/// The length of a batch's head; the compressed records follow.
+const BATCH_HEAD: u64 = 61;
+
+/// Damages the first records of a partition on the broker's disk.
+fn damage(segment: &Path) {
+    let mut file = File::options().write(true).open(segment).expect("the partition has records");
+    file.seek(SeekFrom::Start(BATCH_HEAD)).expect("a batch is longer than its head");
+    file.write_all(&[0; 8]).expect("the disk has room");
+}
+
 /// librdkafka fetches such a batch again and again.
 #[tokio::test]
 async fn a_partition_whose_records_can_not_be_decompressed_says_so() {
-    let Some(broker) = Broker::real_with_zstd().await else { return };
+    let Some(jars) = kafka_assigner_rig::kafka_jars() else { return };
+    let kafka = Kafka::start(&jars).expect("a broker starts");
+    let broker = Broker::compressed(&kafka).await;
     broker.produce(1..11).await;
+    damage(&kafka.first_segment(&broker.topic, 0));
     let (mut running, _) = Running::start_as(&broker, granted(&broker), |runner, _| runner).await;
     let status = running.handle.wait_for(|status| !status.stopped.is_empty());
     let stopped = timeout(PATIENCE, status).await.expect("in time").expect("it runs").stopped;
