@@ -15,9 +15,13 @@ use crate::status::StoppedPartition;
 /// two heartbeats that the claim needs there may be ten minutes.
 const INTERVAL: Duration = Duration::from_secs(1);
 
-/// The time after which busy partitions, those that stand and those that have not begun are reported again though nothing changed: the service may
-/// have had no time for the last report, its write may have lost a race, or the move to this member was not over.
+/// The time after which busy partitions and those that stand are reported again though nothing changed: the service may have had
+/// no time for the last report, its write may have lost a race, or the move to this member was not over.
 const AGAIN: Duration = Duration::from_secs(5);
+
+/// The same for grants that have not begun, and the time after which it is told how far they are: their leader waits for minutes, and
+/// after a deployment all members have some.
+const UNBEGUN_AGAIN: Duration = Duration::from_secs(20);
 
 /// The report of one heartbeat.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -160,8 +164,8 @@ impl Reports {
     /// True if there is news in `report`. What begins within a second is none.
     pub(super) fn is_due(&mut self, now: Moment, report: &HeartbeatReport) -> bool {
         let is_unbegun = !self.sent.unbegun.partitions.is_empty();
-        let may_be_lost = is_unbegun || !self.sent.busy.is_empty() || !self.sent.stopped.is_empty();
-        let is_stale = may_be_lost && now >= self.at + AGAIN;
+        let may_be_lost = !self.sent.busy.is_empty() || !self.sent.stopped.is_empty();
+        let is_stale = may_be_lost && now >= self.at + AGAIN || is_unbegun && now >= self.at + UNBEGUN_AGAIN;
         let is_news = report.warming != self.sent.warming
             || report.busy != self.sent.busy
             || report.stopped != self.sent.stopped
@@ -171,7 +175,7 @@ impl Reports {
 
     /// True if others have not begun than was reported, for a second by now.
     fn lacks_grants(&mut self, now: Moment, unbegun: &UnbegunPartitions) -> bool {
-        if *unbegun == self.sent.unbegun {
+        if names_the_same(unbegun, &self.sent.unbegun) {
             self.grants_differ_since = None;
             return false;
         }
@@ -187,6 +191,16 @@ impl Reports {
     fn next(&self) -> Moment {
         self.at + INTERVAL
     }
+}
+
+/// True if both name the same grants for the same reasons, however far these are.
+fn names_the_same(one: &UnbegunPartitions, other: &UnbegunPartitions) -> bool {
+    let same = |(one, other): (&UnbegunPartition, &UnbegunPartition)| {
+        let place = |grant: &UnbegunPartition| (grant.partition, grant.epoch, grant.reason);
+        place(one) == place(other) && one.topic == other.topic
+    };
+    let pairs = || one.partitions.iter().zip(&other.partitions);
+    one.unnamed == other.unnamed && one.partitions.len() == other.partitions.len() && pairs().all(same)
 }
 
 #[cfg(test)]
@@ -246,8 +260,10 @@ mod tests {
             ..HeartbeatReport::default()
         };
         reports.sent(at(0), &waits);
-        assert!(!reports.is_due(at(4_999), &waits));
-        assert!(reports.is_due(at(5_000), &waits));
+        let mut further = waits.clone();
+        further.unbegun.partitions[0].done = 7;
+        assert!(!reports.is_due(at(19_999), &waits) && !reports.is_due(at(19_999), &further));
+        assert!(reports.is_due(at(20_000), &further));
     }
 
     #[test]

@@ -10,6 +10,9 @@ use kafka_assigner_types::id::{Epoch, Incarnation, TopicPartition};
 use kafka_assigner_types::moment::Moment;
 use kafka_assigner_types::name::MemberName;
 
+/// The least time without progress: owners tell how far they are each 20 s, and one of these reports may be lost.
+const LEAST: Duration = Duration::from_secs(45);
+
 /// The grants that their owners have not begun, by owner.
 #[derive(Debug, Clone, Default)]
 pub(super) struct UnbegunGrants(BTreeMap<MemberName, OwnersGrants>);
@@ -144,7 +147,7 @@ impl UnbegunSighting {
     fn deadline(&self, state: &GroupState) -> Duration {
         let warm = state.configured(|config| config.warm_deadline_ms);
         let record = state.configured(|config| config.drain_deadline_ms);
-        Duration::from_millis(if self.starts { warm.max(record) } else { warm })
+        Duration::from_millis(if self.starts { warm.max(record) } else { warm }).max(LEAST)
     }
 }
 
