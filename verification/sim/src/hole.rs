@@ -13,7 +13,7 @@ use kafka_assigner_core::record::{
 };
 use kafka_assigner_proto::v1::{HeartbeatOutcome, HeartbeatResponse};
 use kafka_assigner_types::id::Offset;
-use kafka_assigner_types::kv::{Change, Compare, Must, Op, Record, Revision, Txn};
+use kafka_assigner_types::kv::{Change, Compare, Must, Op, Record, Txn};
 use tonic::Status;
 
 use crate::shape::Shape;
@@ -27,8 +27,8 @@ pub enum Hole {
     UnfencedLeader,
     /// A completed handoff counts as taken at once, so the old owner stops before the new one works (I4).
     ReleaseBeforeTaken,
-    /// An instance learns neither what a client has seen nor how new the store is, so a lagging one answers (I9).
-    StaleSnapshot,
+    /// The network loses commands of streams that go on (I9).
+    CommandsLost,
     /// Instances see a registration that can't be read as absent (I11).
     UnreadableIsGone,
     /// The store forgets that a new owner must be registered (I10).
@@ -79,7 +79,7 @@ impl Hole {
         Self::AcksWithoutId,
         Self::UnfencedLeader,
         Self::ReleaseBeforeTaken,
-        Self::StaleSnapshot,
+        Self::CommandsLost,
         Self::UnreadableIsGone,
         Self::OwnerUnchecked,
         Self::ClaimsIgnored,
@@ -122,7 +122,7 @@ impl Hole {
             Self::HandoffsKept => "I6",
             Self::UnfencedLeader => "I7",
             Self::AcksWithoutId | Self::RoutersUnawaited | Self::RestUnawaited => "I8",
-            Self::StaleSnapshot => "I9",
+            Self::CommandsLost => "I9",
             Self::OwnerUnchecked => "I10",
             Self::UnreadableIsGone => "I11",
             Self::MarksKept | Self::TakenOverEarly => "I13",
@@ -181,11 +181,6 @@ impl Hole {
             return Err(Status::unavailable("nothing is known"));
         }
         Ok(HeartbeatResponse { concerned_revision: 0, digest: None, ..response })
-    }
-
-    /// The revision at which an instance believes to have read a record.
-    pub(crate) fn date(self, revision: Revision) -> Revision {
-        if self == Self::StaleSnapshot { Revision(1) } else { revision }
     }
 
     /// The record that an instance reads in place of `record`.

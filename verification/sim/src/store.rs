@@ -62,8 +62,7 @@ impl Store for Recorder {
     }
 
     async fn get(&self, key: &[u8]) -> Result<(Option<Record>, Revision), Error> {
-        let (record, revision) = self.inner.get(key).await?;
-        Ok((record, self.hole.map_or(revision, |hole| hole.date(revision))))
+        self.inner.get(key).await
     }
 
     async fn txn(&self, txn: Txn) -> Result<TxnOutcome, Error> {

@@ -7,6 +7,7 @@ use futures::{Stream as Items, StreamExt as _};
 use kafka_assigner_proto::v1::{AssignmentCommand, RouteCommand, Seen, assignment_command, route_command};
 use kafka_assigner_server::Commands;
 use kafka_assigner_types::id::Member;
+use rand::RngExt as _;
 use tokio::sync::mpsc;
 use tokio::time::{Duration, Instant, sleep, sleep_until};
 use tokio_stream::wrappers::ReceiverStream;
@@ -115,6 +116,9 @@ impl<C: Command> Relay<C> {
             if command.is_out_of_touch() && self.network.hole == Some(Hole::DeafUnnoticed) {
                 return true;
             }
+            if self.network.loses_a_command() {
+                return true;
+            }
             self.network.history.note(command.clone().told(self.number));
             sleep(self.network.throw(&self.member).there).await;
             self.listen().await;
@@ -140,6 +144,11 @@ fn broken() -> Status {
 }
 
 impl Network {
+    /// True if a command is lost, and its stream goes on all the same.
+    fn loses_a_command(&self) -> bool {
+        self.hole == Some(Hole::CommandsLost) && self.state().dice.random_bool(0.05)
+    }
+
     fn begin(&self, stream: Stream) -> u64 {
         let mut state = self.state();
         state.next_stream += 1;

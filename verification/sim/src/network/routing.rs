@@ -12,7 +12,6 @@ use super::Server;
 use super::relay::Relay;
 use super::transport::{Wire, member};
 use crate::history::{What, Word};
-use crate::hole::Hole;
 use crate::wire::at;
 
 #[async_trait]
@@ -20,9 +19,6 @@ impl RoutingTransport for Wire {
     async fn attach(&self, endpoint: &str, mut request: v1::AttachRequest) -> Result<RouteStream, Status> {
         let who = member(&request.router_name, &request.incarnation);
         let seen = request.seen.clone().unwrap_or_default();
-        if self.network.hole == Some(Hole::StaleSnapshot) {
-            request.seen = None;
-        }
         // Routers here stash for less than a move may take, so that this bound is met often.
         request.stash_age_ms = 0;
         let fate = self.network.throw(&self.member);
@@ -59,11 +55,8 @@ impl RoutingTransport for Wire {
     async fn heartbeat(
         &self,
         endpoint: &str,
-        mut request: v1::RouterHeartbeatRequest,
+        request: v1::RouterHeartbeatRequest,
     ) -> Result<v1::HeartbeatResponse, Status> {
-        if self.network.hole == Some(Hole::StaleSnapshot) {
-            request.seen = None;
-        }
         let fate = self.network.throw(&self.member);
         let serve = move |server: &Server| {
             let face = Arc::clone(&server.routers);

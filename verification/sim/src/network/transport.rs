@@ -168,16 +168,9 @@ pub(super) fn member(name: &str, incarnation: &str) -> Member {
 
 #[async_trait]
 impl Transport for Wire {
-    async fn register(
-        &self,
-        endpoint: &str,
-        mut request: v1::RegisterRequest,
-    ) -> Result<CommandStream, Status> {
+    async fn register(&self, endpoint: &str, request: v1::RegisterRequest) -> Result<CommandStream, Status> {
         let who = member(&request.consumer_name, &request.incarnation);
         let seen = request.seen.clone().unwrap_or_default();
-        if self.network.hole == Some(Hole::StaleSnapshot) {
-            request.seen = None;
-        }
         let fate = self.network.throw(&self.member);
         let serve = move |server: &Server| {
             let face = Arc::clone(&server.consumers);
@@ -190,11 +183,8 @@ impl Transport for Wire {
     async fn heartbeat(
         &self,
         endpoint: &str,
-        mut request: v1::HeartbeatRequest,
+        request: v1::HeartbeatRequest,
     ) -> Result<v1::HeartbeatResponse, Status> {
-        if self.network.hole == Some(Hole::StaleSnapshot) {
-            request.seen = None;
-        }
         let fate = self.network.throw(&self.member);
         let serve = move |server: &Server| {
             let face = Arc::clone(&server.consumers);
