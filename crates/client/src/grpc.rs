@@ -165,7 +165,7 @@ impl GrpcTransport {
 }
 
 impl TlsOrigin {
-    /// What is in the files now; `None` = there are none.
+    /// The contents of the files now; `None` = there are none.
     fn read(&self) -> Result<Option<TlsPem>, Status> {
         match self {
             Self::Files(files) => files.read().map(Some),

@@ -291,7 +291,7 @@ impl HeldPartitions {
     }
 }
 
-/// What is done, and the whole where it is known.
+/// The part that is done, and the whole where it is known.
 fn amounts(context: &WarmContext) -> (u64, Option<u64>) {
     let total = context.progress.total.load(Ordering::Relaxed);
     (context.progress.done.load(Ordering::Relaxed), (total > 0).then_some(total))

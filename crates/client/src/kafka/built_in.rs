@@ -1,4 +1,4 @@
-//! What the librdkafka of this build can do, compared with what settings ask for.
+//! The abilities of the librdkafka of this build, compared with what settings ask for.
 
 use rdkafka::ClientConfig;
 

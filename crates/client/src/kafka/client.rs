@@ -33,6 +33,12 @@ use crate::metrics::{COMMIT_TIME, COMMITS_FAILED};
 /// have to end before: another one, one together with others, and one alone.
 const END_BOUND: Duration = Duration::from_secs(1);
 
+/// As a time, it stands for what would be written next.
+const END: rdkafka::Offset = rdkafka::Offset::End;
+
+/// As a time, it stands for the first record.
+const BEGINNING: rdkafka::Offset = rdkafka::Offset::Beginning;
+
 /// One offset to commit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Position {
@@ -135,7 +141,7 @@ impl Client {
     ///
     /// Cancel safe.
     pub(super) async fn end(&self, partition: &TopicPartition) -> Result<Offset, KafkaRunnerError> {
-        match self.asked_together(&self.0.ends, partition).await {
+        match self.asked_together(&self.0.ends, partition, END).await {
             Ok(rdkafka::Offset::Offset(end)) => checked("the end of the log", partition, end),
             // One partition's error is the error of all in the request: librdkafka drops the other answers.
             _ => self.end_alone(partition).await,
@@ -147,7 +153,7 @@ impl Client {
     ///
     /// Cancel safe.
     pub(super) async fn end_together(&self, partition: &TopicPartition) -> Option<Offset> {
-        match self.asked_together(&self.0.shown_ends, partition).await {
+        match self.asked_together(&self.0.shown_ends, partition, END).await {
             Ok(rdkafka::Offset::Offset(end)) => Offset::new(end).ok(),
             _ => None,
         }
@@ -155,29 +161,23 @@ impl Client {
 
     async fn asked_together(
         &self,
-        ends: &Lookup,
+        lookup: &Lookup,
         partition: &TopicPartition,
+        place: rdkafka::Offset,
     ) -> KafkaResult<rdkafka::Offset> {
         let client = self.clone();
         let request = move |partitions: &[TopicPartition]| {
-            // As a time, it stands for what would be written next.
-            let asked = list(partitions.iter().map(|partition| (partition, rdkafka::Offset::End)))?;
+            let asked = list(partitions.iter().map(|partition| (partition, place)))?;
             client.asking().offsets_for_times(asked, END_BOUND)
         };
-        ends.of(partition, request).await.map(|found| found.offset)
+        lookup.of(partition, request).await.map(|found| found.offset)
     }
 
     /// The offset of the first record that is there, or the end where there is none.
     ///
     /// Cancel safe.
     pub(super) async fn beginning(&self, partition: &TopicPartition) -> Result<Offset, KafkaRunnerError> {
-        let client = self.clone();
-        let request = move |partitions: &[TopicPartition]| {
-            // As a time, it stands for the first record.
-            let asked = list(partitions.iter().map(|partition| (partition, rdkafka::Offset::Beginning)))?;
-            client.asking().offsets_for_times(asked, END_BOUND)
-        };
-        match self.0.beginnings.of(partition, request).await.map(|found| found.offset) {
+        match self.asked_together(&self.0.beginnings, partition, BEGINNING).await {
             Ok(rdkafka::Offset::Offset(first)) => checked("the beginning of the log", partition, first),
             // As for the end.
             _ => self.watermarks(partition).await.map(|(first, _)| first),

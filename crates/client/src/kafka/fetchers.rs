@@ -226,7 +226,7 @@ mod tests {
         let topics = ["a", "b", "c", "d"];
         topics.iter().for_each(|topic| cluster.create_topic(topic, 1, 1).expect("a new topic"));
         let mut options = KafkaOptions::new(cluster.bootstrap_servers(), "g");
-        // What is asked waits for the fetch that is under way.
+        // A question waits for the fetch that is under way.
         options.settings.push(("fetch.wait.max.ms".to_owned(), "1".to_owned()));
         let fetchers = Fetchers::new(&options).expect("valid options");
         let begun = Instant::now();

@@ -104,7 +104,7 @@ enum ProcessingTurn<S> {
     End,
 }
 
-/// What is asked from outside while a partition is processed.
+/// The requests from outside while a partition is processed.
 struct OutsideAsks<S> {
     reads: mpsc::Receiver<StateRead<S>>,
     seeks: mpsc::Receiver<SeekRequest>,

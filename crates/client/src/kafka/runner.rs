@@ -345,7 +345,7 @@ impl<H: RecordHandler> PartitionHandler for KafkaRunner<H> {
             drop(self.process(context, *partition, start));
             return Err(error);
         }
-        // What is confirmed from here on comes too late.
+        // A word that comes from here on is too late.
         let stop = partition.stop();
         self.put(at, PartitionSlot::Still(partition));
         self.parts.commits.forget(at);

@@ -51,7 +51,7 @@ pub(super) enum TakingEnd {
 }
 
 self_cell!(
-    /// What was taken in one go, with the queue that it is lent out of.
+    /// Records that were taken in one go, with the queue that it is lent out of.
     struct Taken {
         owner: Arc<LendingQueue>,
 

@@ -100,7 +100,7 @@ impl OwnersGrants {
             }
             self.grants.insert(at, next);
         }
-        // What is named no more has begun, or is another's: its place is free either way.
+        // A grant that is named no more has begun, or is another's: its place is free either way.
         is_progress |= !before.is_empty();
         Self { progressed: if is_progress { now } else { self.progressed }, ..self }
     }

@@ -311,10 +311,7 @@ impl<'a> Telling<'a> {
     /// it is.
     fn let_go(&mut self, partitions: &[TopicPartition], owner: &MemberName) {
         let is_late = |at| self.now.memory.is_late(self.state, at, self.now.moment);
-        let is_its = |at: &&TopicPartition| {
-            let of = self.state.owner(at).filter(|of| of.name == *owner);
-            of.is_some_and(|of| self.state.suspicion(&of).is_none())
-        };
+        let is_its = |at: &&TopicPartition| self.state.owner(at).is_some_and(|of| of.name == *owner);
         let is_late = self.late.contains(owner) && partitions.iter().filter(is_its).any(is_late);
         if !is_late || !self.others_may_have(partitions, owner) {
             return;

@@ -74,7 +74,7 @@ struct MemberReport<'s> {
     entry: &'s Versioned<Consumer>,
     progress: BTreeMap<String, Progress>,
     busy: BTreeMap<String, HandoffId>,
-    /// What is news of the grants that it has not begun.
+    /// The news of the grants that it has not begun.
     begun: Option<BegunReport>,
 }
 

@@ -61,7 +61,7 @@ pub(crate) struct Cluster {
     pub(crate) violations: Violations,
 }
 
-/// What leaders decided against an invariant. There is none, or the test fails at its end.
+/// Decisions of leaders against an invariant. There is none, or the test fails at its end.
 #[derive(Default)]
 pub(crate) struct Violations(Arc<Mutex<Vec<String>>>);
 

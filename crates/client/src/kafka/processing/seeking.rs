@@ -43,7 +43,7 @@ impl<H: RecordHandler> Processing<H> {
         let (at, next) = (self.context.partition(), partition.reader.next());
         info!(partition = %at, from = %next, to = %place, "going on at another place");
         self.parts.watch.end_stop(at);
-        // What failed before may be mended: whoever goes there wants it tried.
+        // The failure of before may be mended: a seek asks for another try.
         self.parts.watch.forget_failures(at);
         if seek_way(next, place) == SeekWay::Back {
             // A drain that comes before the state is built anew hands over there.

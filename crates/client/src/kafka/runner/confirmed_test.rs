@@ -132,7 +132,7 @@ async fn an_owner_that_goes_on_after_its_drain_commits_no_more_than_before() {
     runner.assigned(&resumed).await.expect("it goes on");
     assert_eq!(runner.drain(&resumed).await.expect("it stops"), Some(offset(3)));
     runner.assigned(&resumed).await.expect("it goes on");
-    // What was passed over needs no word, also by the context that the records came with.
+    // A record that was passed over needs no word, also by the context that the records came with.
     handler.context(1).confirm(offset(SKIPPED));
     assert_eq!(runner.drain(&resumed).await.expect("it stops"), Some(offset(SKIPPED + 1)));
     assert_eq!(broker.committed().0, SKIPPED + 1);

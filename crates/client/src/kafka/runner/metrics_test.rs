@@ -1,4 +1,4 @@
-//! What a recorder of metrics is told of a runner.
+//! The metrics of a runner, as a recorder is told.
 
 use std::collections::BTreeMap;
 

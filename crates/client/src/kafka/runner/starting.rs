@@ -91,7 +91,7 @@ impl<H: RecordHandler> CatchingUp<'_, H> {
         };
         let start = self.replay_to(context, partition, start).await?;
         if self.parts.rules.commits == CommitRule::Confirmed {
-            // Who goes on with its state has records that it may confirm yet.
+            // An owner that goes on with its state has records that it may confirm yet.
             let before = partition.confirmed.take().filter(|_| context.is_resumed());
             partition.confirmed = Some(before.unwrap_or_else(|| Confirmations::from(start)));
         }

@@ -1,4 +1,4 @@
-//! What is told of grants that have not begun.
+//! Reports of grants that have not begun.
 
 use super::*;
 
