@@ -73,12 +73,14 @@ pub(crate) enum CommandError {
         server: String,
     },
     /// The instance said no.
-    #[error("{}", refusal(status))]
+    #[error("{}", refusal(status, alike))]
     Refused {
         /// Its words.
         status: Box<Status>,
         /// The group that it was asked about, for the hint.
         group: Option<String>,
+        /// The name that was probably meant, as the end of the message; empty where none is known.
+        alike: String,
     },
     /// A filter names something that the group does not have.
     #[error("no {kind} {name:?} in group {group}{alike}")]
@@ -205,14 +207,14 @@ fn demo_words(error: &kafka_assigner_demo::Error) -> String {
     }
 }
 
-/// The message of the status, with its code and reason.
-fn refusal(status: &Status) -> String {
+/// The message of the status, with the name that was probably meant, its code and its reason.
+fn refusal(status: &Status, alike: &str) -> String {
     let message = if status.message().is_empty() { status.code().description() } else { status.message() };
     let message = in_flags(message).unwrap_or_else(|| message.to_owned());
     let code = code_name(status.code());
     match status.reason() {
-        Some(reason) => format!("{message} ({code}, {reason})"),
-        None => format!("{message} ({code})"),
+        Some(reason) => format!("{message}{alike} ({code}, {reason})"),
+        None => format!("{message}{alike} ({code})"),
     }
 }
 
@@ -285,7 +287,7 @@ impl CommandError {
 
     fn hint(&self) -> Option<String> {
         match self {
-            Self::Refused { status, group } if status.code() != Code::Unimplemented => {
+            Self::Refused { status, group, .. } if status.code() != Code::Unimplemented => {
                 let group = group.as_deref().unwrap_or("GROUP");
                 Some(hint(status.reason()?)?.replace("GROUP", group))
             }
@@ -299,15 +301,7 @@ impl CommandError {
 
     /// The instance's refusal, before it is known which group it concerns.
     pub(crate) fn refused(status: Status) -> Self {
-        Self::Refused { status: Box::new(status), group: None }
-    }
-
-    /// The failure with the group that the instance was asked about.
-    pub(crate) fn in_group(self, group: Option<String>) -> Self {
-        match self {
-            Self::Refused { status, .. } => Self::Refused { status, group },
-            other => other,
-        }
+        Self::Refused { status: Box::new(status), group: None, alike: String::new() }
     }
 
     fn fixed_hint(&self) -> Option<&'static str> {

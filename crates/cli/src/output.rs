@@ -12,4 +12,4 @@ pub(crate) use report::text_of;
 pub(crate) use report::{Output, Report, print};
 pub(crate) use style::Style;
 pub(crate) use table::{Cell, TextTable, Tone, lines};
-pub(crate) use words::{age, or_dash, span};
+pub(crate) use words::{age, or_dash, span, time_of_day};

@@ -39,6 +39,12 @@
 //! - A second run on the result of the first moves nothing, but for two: `balanced` goes on with what a movement budget
 //!   left undone, and `sticky` and `cooperative-sticky` may go on where there are racks or limits.
 //!
+//! # What only `kafka-assigner assign` can tell
+//!
+//! The service tells topics, members with their weights and limits, owners, what is fixed or banned, and members' racks.
+//! Racks of replicas, standbys, pins and a movement budget are told by the command `assign` (and by programs that use this
+//! crate); without the racks of replicas those of members change nothing.
+//!
 //! # Where to start
 //!
 //! `problem.rs` and `placement.rs` are the question and the answer; `strategy.rs` lists the rules

@@ -6,6 +6,7 @@
 //!
 //! `cargo xtask bench strategies` builds this and what it needs.
 
+mod aims;
 mod allowance;
 mod cell;
 mod contestant;
@@ -28,6 +29,7 @@ use std::time::Duration;
 use anyhow::{Result, bail};
 use clap::{Parser, Subcommand};
 
+use crate::aims::Aims;
 use crate::allowance::Allowance;
 use crate::cell::Cell;
 use crate::contestant::Contestant;
@@ -68,12 +70,12 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-/// Measures and tells row after row. Fails in the end if a strategy did not come to what Kafka's does.
+/// Measures and tells row after row. Fails in the end if a strategy did not come to what Kafka's does, or an aim is missed.
 fn compare(arguments: &Arguments) -> Result<()> {
     let cells = cells(arguments)?;
     let kafka = arguments.classpath.clone().map(|classpath| Kafka { java: "java".into(), classpath });
     let allowance = Allowance::from_now(arguments.quick);
-    let mut growth = Growth::default();
+    let (mut growth, mut aims) = (Growth::default(), Aims::default());
     let mut different = 0;
     if !arguments.json {
         println!("{HEAD}");
@@ -83,13 +85,18 @@ fn compare(arguments: &Arguments) -> Result<()> {
         let row = measure(cell, kafka.as_ref(), allowance.limit(cells.len() - at))?;
         println!("{}", if arguments.json { row.for_programs()? } else { row.for_people() });
         growth.note(&row);
+        aims.note(&row);
         different += usize::from(row.differs());
     }
     if !arguments.json {
         print!("{growth}");
     }
+    eprint!("{aims}");
     if different > 0 {
         bail!("in {different} cells members got something else than from Kafka's class");
+    }
+    if !aims.are_met() {
+        bail!("an aim is missed");
     }
     Ok(())
 }

@@ -4,6 +4,7 @@ use clap::Args;
 
 use super::connected::Admin;
 use super::connection::ConnectionFlags;
+use super::typed_names::TypedNames;
 use crate::command_error::CommandError;
 use crate::output::{Output, Report};
 
@@ -12,8 +13,8 @@ pub(crate) trait Operation: Args {
     /// The result.
     type Report: Report;
 
-    /// The group that it concerns, for hints; `None` = all or none.
-    fn group(&self) -> Option<&str>;
+    /// The names that were typed, for errors.
+    fn names(&self) -> TypedNames;
 
     /// Carries it out.
     ///
@@ -40,8 +41,10 @@ impl<O: Operation> InstanceCall<O> {
     /// [`CommandError`].
     pub(crate) async fn run(self) -> Result<(), CommandError> {
         let admin = self.connection.connect().await?;
-        let group = self.operation.group().map(str::to_owned);
-        let report = self.operation.perform(&admin).await.map_err(|failure| failure.in_group(group))?;
-        self.output.write(&report)
+        let names = self.operation.names();
+        match self.operation.perform(&admin).await {
+            Ok(report) => self.output.write(&report),
+            Err(failure) => Err(names.complete(&admin, failure).await),
+        }
     }
 }

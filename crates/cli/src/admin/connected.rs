@@ -18,17 +18,24 @@ const CALL_TIMEOUT: Duration = Duration::from_secs(10);
 /// The most pages of one list: with the 1 000 entries of a page ten million, far beyond what one group holds.
 const MOST_PAGES: usize = 10_000;
 
+/// The largest answer: the 20 000 entries of a plan with the longest names fit in.
+const LARGEST_ANSWER: usize = 64 << 20;
+
 /// A channel whose calls show the token of `--token-file`, where one was given.
 pub(crate) type CallerChannel = InterceptedService<Channel, BearerToken>;
 
 /// An instance, connected.
 #[derive(Debug, Clone)]
 pub(crate) struct Admin {
-    pub(super) client: AdminClient<CallerChannel>,
-    pub(super) server: String,
+    client: AdminClient<CallerChannel>,
+    server: String,
 }
 
 impl Admin {
+    pub(super) fn new(client: AdminClient<CallerChannel>, server: String) -> Self {
+        Self { client: client.max_decoding_message_size(LARGEST_ANSWER), server }
+    }
+
     /// The calls themselves; cheap, since all share one connection.
     pub(crate) fn client(&self) -> AdminClient<CallerChannel> {
         self.client.clone()

@@ -20,22 +20,21 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// vanishes without a word.
 const KEEP_ALIVE: Duration = Duration::from_secs(10);
 
-/// The largest answer: the 20 000 entries of a plan with the longest names fit in.
-const LARGEST_ANSWER: usize = 64 << 20;
-
 /// The flags for the connection to an instance.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Connection")]
 pub(crate) struct ConnectionFlags {
-    /// The gRPC address of any instance
+    /// The gRPC address of any instance, or of several, separated by commas: the first that answers is asked. Without
+    /// http:// or https:// it is https:// where --ca, --cert or --token-file is given, and else http://
     #[arg(
         long,
         value_name = "URL",
         env = "KAFKA_ASSIGNER_SERVER", hide_env_values = true,
-        default_value = "http://127.0.0.1:7420",
-        value_parser = url
+        default_value = "127.0.0.1:7420",
+        value_delimiter = ',',
+        value_parser = address
     )]
-    server: String,
+    server: Vec<String>,
     /// The CA certificates that verify the instance's certificate, a PEM file; without it the system's
     #[arg(long, value_name = "FILE", env = "KAFKA_ASSIGNER_CA", hide_env_values = true)]
     ca: Option<PathBuf>,
@@ -50,35 +49,56 @@ pub(crate) struct ConnectionFlags {
     token_file: Option<PathBuf>,
 }
 
-fn url(text: &str) -> Result<String, String> {
+/// An address with or without a scheme.
+fn address(text: &str) -> Result<String, String> {
     use crate::config::{Endpoint, Value as _};
-    let is_endpoint = Endpoint::read(&toml::Value::from(text)).is_some();
-    if is_endpoint { Ok(text.to_owned()) } else { Err(format!("it must be {}", Endpoint::EXPECTS)) }
+    let is_url = Endpoint::read(&toml::Value::from(with_scheme(text, "http"))).is_some();
+    if is_url {
+        Ok(text.to_owned())
+    } else {
+        Err(format!("it must be a host and a port, or {}", Endpoint::EXPECTS))
+    }
+}
+
+fn with_scheme(address: &str, scheme: &str) -> String {
+    if address.contains("://") { address.to_owned() } else { format!("{scheme}://{address}") }
 }
 
 impl ConnectionFlags {
-    /// Connects.
+    /// Connects to the first address that answers; each has five seconds.
     ///
     /// # Errors
-    /// [`CommandError::Unreadable`] for a file, [`CommandError::Unreachable`] for everything else.
+    /// [`CommandError::Unreadable`] for a file, [`CommandError::NeedsHttps`] for flags that don't fit an address; else
+    /// that of the last address: [`CommandError::Tls`] or [`CommandError::Unreachable`], which names all of them.
     pub(crate) async fn connect(&self) -> Result<Admin, CommandError> {
-        let channel = self.endpoint()?.connect().await.map_err(|source| self.failed(source))?;
-        let client = AdminClient::with_interceptor(channel, self.token()?);
-        let client = client.max_decoding_message_size(LARGEST_ANSWER);
-        Ok(Admin { client, server: self.server.clone() })
+        let token = self.token()?;
+        let mut failure = None;
+        for server in self.servers() {
+            match self.endpoint(&server)?.connect().await {
+                Ok(channel) => return Ok(Admin::new(AdminClient::with_interceptor(channel, token), server)),
+                Err(source) => failure = Some(self.failed(&server, source)),
+            }
+        }
+        Err(failure.expect("the flag has a default, so that there is an address"))
     }
 
-    fn endpoint(&self) -> Result<Endpoint, CommandError> {
-        let endpoint = Endpoint::from_shared(self.server.clone())
+    fn servers(&self) -> Vec<String> {
+        let is_secured = [&self.ca, &self.cert, &self.token_file].iter().any(|file| file.is_some());
+        let scheme = if is_secured { "https" } else { "http" };
+        self.server.iter().map(|address| with_scheme(address, scheme)).collect()
+    }
+
+    fn endpoint(&self, server: &str) -> Result<Endpoint, CommandError> {
+        let endpoint = Endpoint::from_shared(server.to_owned())
             .map_err(|source| self.unreachable(source))?
             .connect_timeout(CONNECT_TIMEOUT)
             .http2_keep_alive_interval(KEEP_ALIVE)
             .keep_alive_timeout(KEEP_ALIVE)
             .keep_alive_while_idle(true);
-        if !self.server.starts_with("https:") {
-            return self.without_tls().map(|()| endpoint);
+        if !server.starts_with("https:") {
+            return self.without_tls(server).map(|()| endpoint);
         }
-        endpoint.tls_config(self.tls()?).map_err(|source| self.tls_failed(&words(&source)))
+        endpoint.tls_config(self.tls()?).map_err(|source| self.tls_failed(server, &words(&source)))
     }
 
     fn token(&self) -> Result<BearerToken, CommandError> {
@@ -88,10 +108,10 @@ impl ConnectionFlags {
         Ok(BearerToken::from_origin(TokenOrigin::Given(token.trim().to_owned())))
     }
 
-    fn without_tls(&self) -> Result<(), CommandError> {
+    fn without_tls(&self, server: &str) -> Result<(), CommandError> {
         for (flag, file) in [("ca", &self.ca), ("cert", &self.cert)] {
             if file.is_some() {
-                return Err(CommandError::NeedsHttps { flag, server: self.server.clone() });
+                return Err(CommandError::NeedsHttps { flag, server: server.to_owned() });
             }
         }
         Ok(())
@@ -111,24 +131,24 @@ impl ConnectionFlags {
     }
 
     /// A failed handshake is no silence: somebody answered.
-    fn failed(&self, source: tonic::transport::Error) -> CommandError {
+    fn failed(&self, server: &str, source: tonic::transport::Error) -> CommandError {
         let words = words(&source);
         let is_tls =
             ["certificate", "KeyMismatch", "HandshakeFailure", "InvalidContentType", "trust anchors"];
-        if self.server.starts_with("https:") && is_tls.iter().any(|sign| words.contains(sign)) {
-            self.tls_failed(&words)
+        if server.starts_with("https:") && is_tls.iter().any(|sign| words.contains(sign)) {
+            self.tls_failed(server, &words)
         } else {
             self.unreachable(source)
         }
     }
 
-    fn tls_failed(&self, words: &str) -> CommandError {
+    fn tls_failed(&self, server: &str, words: &str) -> CommandError {
         let why = tls_words(words, &Files { ca: &self.ca, cert: &self.cert, key: &self.key });
-        CommandError::Tls { server: self.server.clone(), why }
+        CommandError::Tls { server: server.to_owned(), why }
     }
 
     fn unreachable(&self, source: tonic::transport::Error) -> CommandError {
-        CommandError::Unreachable { server: self.server.clone(), source }
+        CommandError::Unreachable { server: self.servers().join(", "), source }
     }
 }
 

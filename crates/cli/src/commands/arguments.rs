@@ -2,6 +2,8 @@
 
 use clap::builder::NonEmptyStringValueParser;
 
+use crate::admin::TypedNames;
+
 /// The argument that names a group; empty is refused, since on the wire it means the group `default`.
 #[derive(Debug, clap::Args)]
 pub(super) struct GroupArgument {
@@ -38,4 +40,22 @@ pub(super) struct PartitionOf {
     /// The partition, from 0
     #[arg(value_name = "PARTITION", value_parser = clap::value_parser!(i32).range(0..))]
     pub(super) partition: i32,
+}
+
+impl GroupArgument {
+    pub(super) fn names(&self) -> TypedNames {
+        TypedNames { group: Some(self.group.clone()), ..TypedNames::default() }
+    }
+}
+
+impl TopicOf {
+    pub(super) fn names(&self) -> TypedNames {
+        TypedNames { topic: Some(self.topic.clone()), ..self.of.names() }
+    }
+}
+
+impl ConsumerOf {
+    pub(super) fn names(&self) -> TypedNames {
+        TypedNames { consumers: vec![self.consumer.clone()], ..self.of.names() }
+    }
 }

@@ -4,7 +4,7 @@ use clap::Args;
 use kafka_assigner_proto::v1;
 
 use super::arguments::GroupArgument;
-use crate::admin::{Admin, Operation};
+use crate::admin::{Admin, Operation, TypedNames};
 use crate::command_error::CommandError;
 use crate::reports::Assignments;
 use crate::suggestion::did_you_mean;
@@ -37,8 +37,8 @@ impl ListAssignments {
 impl Operation for ListAssignments {
     type Report = Assignments;
 
-    fn group(&self) -> Option<&str> {
-        Some(&self.of.group)
+    fn names(&self) -> TypedNames {
+        self.of.names()
     }
 
     async fn perform(self, admin: &Admin) -> Result<Assignments, CommandError> {
@@ -62,12 +62,12 @@ impl ListAssignments {
     async fn refuse_unknown(&self, admin: &Admin) -> Result<(), CommandError> {
         let group = &self.of.group;
         if let Some(topic) = &self.topic {
-            let all = super::topics::all(admin, group).await?;
+            let all = admin.topics(group).await?;
             let names: Vec<String> = all.into_iter().map(|topic| topic.topic).collect();
             self.refuse_missing("topic", topic, &names)?;
         }
         if let Some(consumer) = &self.consumer {
-            let all = super::consumers::all(admin, group).await?;
+            let all = admin.consumers(group).await?;
             let names: Vec<String> = all.into_iter().map(|consumer| consumer.name).collect();
             self.refuse_missing("consumer", consumer, &names)?;
         }

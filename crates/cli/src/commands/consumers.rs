@@ -5,7 +5,7 @@ use kafka_assigner_proto::v1;
 
 use super::arguments::{ConsumerOf, GroupArgument};
 use super::confirm::ConfirmationFlag;
-use crate::admin::{Admin, Operation};
+use crate::admin::{Admin, Operation, TypedNames};
 use crate::command_error::CommandError;
 use crate::reports::{ConsumerEnded, ConsumerList};
 
@@ -19,12 +19,12 @@ pub(crate) struct ListConsumers {
 impl Operation for ListConsumers {
     type Report = ConsumerList;
 
-    fn group(&self) -> Option<&str> {
-        Some(&self.of.group)
+    fn names(&self) -> TypedNames {
+        self.of.names()
     }
 
     async fn perform(self, admin: &Admin) -> Result<ConsumerList, CommandError> {
-        let consumers = all(admin, &self.of.group).await?.into_iter().map(Into::into).collect();
+        let consumers = admin.consumers(&self.of.group).await?.into_iter().map(Into::into).collect();
         Ok(ConsumerList { consumers })
     }
 }
@@ -47,8 +47,8 @@ pub(crate) struct EndConsumer {
 impl Operation for EndConsumer {
     type Report = ConsumerEnded;
 
-    fn group(&self) -> Option<&str> {
-        Some(&self.of.of.group)
+    fn names(&self) -> TypedNames {
+        self.of.names()
     }
 
     async fn perform(self, admin: &Admin) -> Result<ConsumerEnded, CommandError> {
@@ -65,17 +65,4 @@ impl Operation for EndConsumer {
         let incarnation = admin.ask(admin.client().end_consumer(request)).await?.incarnation;
         Ok(ConsumerEnded { group, consumer, incarnation })
     }
-}
-
-/// All consumers of a group.
-///
-/// # Errors
-/// [`CommandError`].
-pub(super) async fn all(admin: &Admin, group: &str) -> Result<Vec<v1::Consumer>, CommandError> {
-    let page = async |page_token| {
-        let request = v1::ListConsumersRequest { group: group.to_owned(), page_token, page_size: 0 };
-        let answer = admin.ask(admin.client().list_consumers(request)).await?;
-        Ok((answer.consumers, answer.next_page_token))
-    };
-    admin.pages(page).await
 }

@@ -4,7 +4,7 @@ use clap::Args;
 use kafka_assigner_proto::v1;
 
 use super::arguments::PartitionOf;
-use crate::admin::{Admin, Operation};
+use crate::admin::{Admin, Operation, TypedNames};
 use crate::command_error::CommandError;
 use crate::reports::Explanation;
 
@@ -18,8 +18,8 @@ pub(crate) struct Explain {
 impl Operation for Explain {
     type Report = Explanation;
 
-    fn group(&self) -> Option<&str> {
-        Some(&self.of.of.of.group)
+    fn names(&self) -> TypedNames {
+        self.of.of.names()
     }
 
     async fn perform(self, admin: &Admin) -> Result<Explanation, CommandError> {

@@ -8,7 +8,7 @@ use tonic::Code;
 
 use super::arguments::GroupArgument;
 use super::confirm::ConfirmationFlag;
-use crate::admin::{Admin, Operation};
+use crate::admin::{Admin, Operation, TypedNames};
 use crate::command_error::CommandError;
 use crate::reports::{GroupDeleted, GroupDescription, GroupSet, Groups};
 
@@ -19,17 +19,12 @@ pub(crate) struct ListGroups {}
 impl Operation for ListGroups {
     type Report = Groups;
 
-    fn group(&self) -> Option<&str> {
-        None
+    fn names(&self) -> TypedNames {
+        TypedNames::default()
     }
 
     async fn perform(self, admin: &Admin) -> Result<Groups, CommandError> {
-        let page = async |page_token| {
-            let request = v1::ListGroupsRequest { page_token, page_size: 0 };
-            let answer = admin.ask(admin.client().list_groups(request)).await?;
-            Ok((answer.groups, answer.next_page_token))
-        };
-        let groups = admin.pages(page).await?.into_iter().map(Into::into).collect();
+        let groups = admin.groups().await?.into_iter().map(Into::into).collect();
         Ok(Groups { groups })
     }
 }
@@ -44,8 +39,8 @@ pub(crate) struct Describe {
 impl Operation for Describe {
     type Report = GroupDescription;
 
-    fn group(&self) -> Option<&str> {
-        Some(&self.of.group)
+    fn names(&self) -> TypedNames {
+        self.of.names()
     }
 
     async fn perform(self, admin: &Admin) -> Result<GroupDescription, CommandError> {
@@ -153,8 +148,8 @@ impl SetGroup {
 impl Operation for SetGroup {
     type Report = GroupSet;
 
-    fn group(&self) -> Option<&str> {
-        Some(&self.of.group)
+    fn names(&self) -> TypedNames {
+        self.of.names()
     }
 
     async fn perform(self, admin: &Admin) -> Result<GroupSet, CommandError> {
@@ -198,8 +193,8 @@ pub(crate) struct DeleteGroup {
 impl Operation for DeleteGroup {
     type Report = GroupDeleted;
 
-    fn group(&self) -> Option<&str> {
-        Some(&self.of.group)
+    fn names(&self) -> TypedNames {
+        self.of.names()
     }
 
     async fn perform(self, admin: &Admin) -> Result<GroupDeleted, CommandError> {

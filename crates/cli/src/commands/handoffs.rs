@@ -4,7 +4,7 @@ use clap::Args;
 use kafka_assigner_proto::v1;
 
 use super::arguments::{GroupArgument, PartitionOf};
-use crate::admin::{Admin, Operation};
+use crate::admin::{Admin, Operation, TypedNames};
 use crate::command_error::CommandError;
 use crate::reports::{Aborted, Handoffs};
 
@@ -18,8 +18,8 @@ pub(crate) struct ListHandoffs {
 impl Operation for ListHandoffs {
     type Report = Handoffs;
 
-    fn group(&self) -> Option<&str> {
-        Some(&self.of.group)
+    fn names(&self) -> TypedNames {
+        self.of.names()
     }
 
     async fn perform(self, admin: &Admin) -> Result<Handoffs, CommandError> {
@@ -49,8 +49,8 @@ pub(crate) struct Abort {
 impl Operation for Abort {
     type Report = Aborted;
 
-    fn group(&self) -> Option<&str> {
-        Some(&self.of.of.of.group)
+    fn names(&self) -> TypedNames {
+        self.of.of.names()
     }
 
     async fn perform(self, admin: &Admin) -> Result<Aborted, CommandError> {

@@ -5,7 +5,7 @@ use kafka_assigner_proto::{Reason, ReasonExt as _, v1};
 use kafka_assigner_strategies::Registry;
 
 use super::arguments::GroupArgument;
-use crate::admin::{Admin, Operation};
+use crate::admin::{Admin, Operation, TypedNames};
 use crate::command_error::CommandError;
 use crate::reports;
 use crate::suggestion::did_you_mean;
@@ -26,8 +26,8 @@ pub(crate) struct ShowPlan {
 impl Operation for ShowPlan {
     type Report = reports::PlanReport;
 
-    fn group(&self) -> Option<&str> {
-        Some(&self.of.group)
+    fn names(&self) -> TypedNames {
+        TypedNames { consumers: self.without.clone(), ..self.of.names() }
     }
 
     async fn perform(self, admin: &Admin) -> Result<reports::PlanReport, CommandError> {
@@ -36,36 +36,22 @@ impl Operation for ShowPlan {
             without_consumers: self.without.clone(),
             strategy: self.strategy.clone().unwrap_or_default(),
         };
-        match admin.ask(admin.client().plan(request)).await {
-            Ok(response) => Ok(response.into()),
-            Err(error) => Err(self.in_typed_words(admin, error).await),
-        }
+        admin
+            .ask(admin.client().plan(request))
+            .await
+            .map(Into::into)
+            .map_err(|error| self.unknown_strategy(&error).unwrap_or(error))
     }
 }
 
 impl ShowPlan {
-    /// The refusal of a name that was typed, with the name that was probably meant; every other error as it is.
-    async fn in_typed_words(&self, admin: &Admin, error: CommandError) -> CommandError {
-        let CommandError::Refused { status, .. } = &error else { return error };
-        let better = match status.reason() {
-            Some(Reason::ConsumerNotFound) => self.unknown_consumer(admin).await,
-            Some(Reason::InvalidField) => self.unknown_strategy(),
-            _ => None,
-        };
-        better.unwrap_or(error)
-    }
-
-    async fn unknown_consumer(&self, admin: &Admin) -> Option<CommandError> {
-        let group = &self.of.group;
-        let all = super::consumers::all(admin, group).await.ok()?;
-        let known: Vec<&str> = all.iter().map(|consumer| consumer.name.as_str()).collect();
-        let name = self.without.iter().find(|name| !known.contains(&name.as_str()))?;
-        let alike = did_you_mean(name, known);
-        Some(CommandError::NotInGroup { kind: "consumer", name: name.clone(), group: group.clone(), alike })
-    }
-
-    /// `None` where this program knows the strategy, so that something else is wrong.
-    fn unknown_strategy(&self) -> Option<CommandError> {
+    /// The refusal of a strategy that this program does not know either, with the one that was probably meant; `None` for
+    /// every other error.
+    fn unknown_strategy(&self, error: &CommandError) -> Option<CommandError> {
+        let CommandError::Refused { status, .. } = error else { return None };
+        if status.reason() != Some(Reason::InvalidField) {
+            return None;
+        }
         let (name, strategies) = (self.strategy.as_ref()?, Registry::builtin());
         if strategies.named(name).is_some() {
             return None;

@@ -4,7 +4,7 @@ use clap::Args;
 use kafka_assigner_proto::v1;
 
 use super::arguments::PartitionOf;
-use crate::admin::{Admin, Operation};
+use crate::admin::{Admin, Operation, TypedNames};
 use crate::command_error::CommandError;
 use crate::reports::Resumed;
 
@@ -24,8 +24,8 @@ pub(crate) struct Resume {
 impl Operation for Resume {
     type Report = Resumed;
 
-    fn group(&self) -> Option<&str> {
-        Some(&self.of.of.of.group)
+    fn names(&self) -> TypedNames {
+        self.of.of.names()
     }
 
     async fn perform(self, admin: &Admin) -> Result<Resumed, CommandError> {

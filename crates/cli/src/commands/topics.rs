@@ -5,7 +5,7 @@ use kafka_assigner_proto::v1;
 
 use super::arguments::{GroupArgument, TopicOf};
 use super::confirm::ConfirmationFlag;
-use crate::admin::{Admin, Operation};
+use crate::admin::{Admin, Operation, TypedNames};
 use crate::command_error::CommandError;
 use crate::reports::{TopicDeleted, TopicSet, Topics};
 
@@ -19,27 +19,14 @@ pub(crate) struct ListTopics {
 impl Operation for ListTopics {
     type Report = Topics;
 
-    fn group(&self) -> Option<&str> {
-        Some(&self.of.group)
+    fn names(&self) -> TypedNames {
+        self.of.names()
     }
 
     async fn perform(self, admin: &Admin) -> Result<Topics, CommandError> {
-        let topics = all(admin, &self.of.group).await?.into_iter().map(Into::into).collect();
+        let topics = admin.topics(&self.of.group).await?.into_iter().map(Into::into).collect();
         Ok(Topics { topics })
     }
-}
-
-/// All topics of a group.
-///
-/// # Errors
-/// [`CommandError`].
-pub(super) async fn all(admin: &Admin, group: &str) -> Result<Vec<v1::Topic>, CommandError> {
-    let page = async |page_token| {
-        let request = v1::ListTopicsRequest { group: group.to_owned(), page_token, page_size: 0 };
-        let answer = admin.ask(admin.client().list_topics(request)).await?;
-        Ok((answer.topics, answer.next_page_token))
-    };
-    admin.pages(page).await
 }
 
 /// Adds or changes a topic.
@@ -61,8 +48,8 @@ pub(crate) struct SetTopic {
 impl Operation for SetTopic {
     type Report = TopicSet;
 
-    fn group(&self) -> Option<&str> {
-        Some(&self.of.of.group)
+    fn names(&self) -> TypedNames {
+        self.of.names()
     }
 
     async fn perform(self, admin: &Admin) -> Result<TopicSet, CommandError> {
@@ -93,8 +80,8 @@ pub(crate) struct DeleteTopic {
 impl Operation for DeleteTopic {
     type Report = TopicDeleted;
 
-    fn group(&self) -> Option<&str> {
-        Some(&self.of.of.group)
+    fn names(&self) -> TypedNames {
+        self.of.names()
     }
 
     async fn perform(self, admin: &Admin) -> Result<TopicDeleted, CommandError> {

@@ -27,8 +27,11 @@ impl WatchGroup {
     /// [`CommandError`], also where the instance ends the stream: only the operator ends it in good order.
     pub(crate) async fn run(self) -> Result<(), CommandError> {
         let admin = self.connection.connect().await?;
-        let request = v1::WatchRequest { group: self.of.group };
-        let mut events = admin.ask(admin.client().watch(request)).await?;
+        let request = v1::WatchRequest { group: self.of.group.clone() };
+        let mut events = match admin.ask(admin.client().watch(request)).await {
+            Ok(events) => events,
+            Err(failure) => return Err(self.of.names().complete(&admin, failure).await),
+        };
         while let Some(event) = events.message().await.map_err(|status| admin.stream_failed(status))? {
             if let Some(event) = EventReport::new(event) {
                 self.output.write_line(&event)?;

@@ -2,6 +2,9 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+/// The time from 1970 to the year 9999, to whose end moments can be written.
+const YEAR_9999: Duration = Duration::from_secs(253_370_764_800);
+
 /// The time since a moment in its largest unit, such as `5m`; a dash where the moment is unknown.
 pub(crate) fn age(unix_ms: Option<i64>) -> String {
     age_at(unix_ms, SystemTime::now())
@@ -20,6 +23,19 @@ fn age_at(unix_ms: Option<i64>, now: SystemTime) -> String {
     }
 }
 
+/// The time of day of a moment, in UTC as in the log, such as `03:12:07Z`; as many dashes where the moment is unknown.
+pub(crate) fn time_of_day(unix_ms: Option<i64>) -> String {
+    let then = unix_ms
+        .and_then(|ms| u64::try_from(ms).ok())
+        .and_then(|ms| UNIX_EPOCH.checked_add(Duration::from_millis(ms)))
+        .filter(|then| *then < UNIX_EPOCH + YEAR_9999);
+    match then {
+        // `2026-09-22T03:12:07Z` without its day.
+        Some(then) => humantime::format_rfc3339_seconds(then).to_string().split_off(11),
+        None => "-".repeat(9),
+    }
+}
+
 /// A time span in its largest units.
 pub(crate) fn span(ms: u64) -> String {
     humantime::format_duration(Duration::from_millis(ms)).to_string()
@@ -33,6 +49,12 @@ pub(crate) fn or_dash(text: Option<&String>) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_moment_is_told_by_its_time_of_day() {
+        assert_eq!(time_of_day(Some(1_790_046_727_999)), "03:12:07Z");
+        assert_eq!([None, Some(-1), Some(i64::MAX)].map(time_of_day), ["---------"; 3]);
+    }
 
     #[test]
     fn an_age_is_told_in_its_largest_unit() {

@@ -9,11 +9,13 @@ use super::consumer::ConsumerEntry;
 use super::group::{GroupLeader, GroupSettings, GroupSummary};
 use super::handoff::{HandoffEnded, HandoffEntry};
 use super::topic::TopicEntry;
-use crate::output::{Report, TextPage};
+use super::values::known;
+use crate::output::{Report, TextPage, time_of_day};
 
-/// One change, with the revision that it came with.
+/// One change, with the revision that it came with and the time at which the instance told it.
 #[derive(Debug, Serialize)]
 pub(crate) struct EventReport {
+    at_unix_ms: Option<i64>,
     revision: u64,
     #[serde(flatten)]
     change: GroupChange,
@@ -48,7 +50,7 @@ enum GroupChange {
 impl EventReport {
     /// The event, or `None` where it is of a kind that this version does not know.
     pub(crate) fn new(wire: v1::WatchEvent) -> Option<Self> {
-        Some(Self { revision: wire.revision, change: wire.event?.into() })
+        Some(Self { at_unix_ms: known(wire.at_unix_ms), revision: wire.revision, change: wire.event?.into() })
     }
 }
 
@@ -91,6 +93,11 @@ impl GroupChange {
 
 impl Report for EventReport {
     fn show(&self, page: &mut TextPage) {
-        page.line(format!("{:>8}  {}", self.revision, self.change.sentence()));
+        page.line(format!(
+            "{}  {:>8}  {}",
+            time_of_day(self.at_unix_ms),
+            self.revision,
+            self.change.sentence()
+        ));
     }
 }

@@ -12,6 +12,7 @@ mod instance;
 mod kafka_broker;
 mod kafka_script;
 mod lines;
+mod planned;
 mod reported;
 mod scripts;
 mod serve;
@@ -52,6 +53,15 @@ fn commands_print_what_their_page_shows() {
 fn commands_print_what_the_transcripts_say() {
     let instance = Instance::start(scripts::orders());
     cases(&instance).case("tests/cmd/*.md");
+}
+
+#[test]
+fn the_first_instance_that_answers_is_asked() {
+    let instance = Instance::start(scripts::orders());
+    let cases = cases(&instance);
+    let address = instance.url().strip_prefix("http://").unwrap();
+    cases.env("KAFKA_ASSIGNER_SERVER", format!("http://127.0.0.1:1,{address}"));
+    cases.case("tests/cmd/several/*.md");
 }
 
 #[test]

@@ -214,7 +214,9 @@ fn loads() -> Vec<ConsumerLoad> {
 }
 
 fn events() -> Vec<WatchEvent> {
-    let event = |revision, event| WatchEvent { revision, event: Some(event) };
+    // The first one at 03:12:00, the others by a second for each revision later.
+    let at = |revision: u64| (1_790_046_720 + i64::try_from(revision).expect("small") - 210) * 1_000;
+    let event = |revision, event| WatchEvent { revision, event: Some(event), at_unix_ms: at(revision) };
     // How the time stands is not told by events.
     let warming = Handoff { phase_age_ms: None, deadline_ms: None, ..handoff() };
     let ready = Handoff {
@@ -243,7 +245,7 @@ fn events() -> Vec<WatchEvent> {
         event(219, Event::HandoffEnded(ended)),
         event(220, Event::ConsumerGone("cache-b".into())),
         event(221, Event::Leader(Leader::default())),
-        WatchEvent { revision: 222, event: None },
+        WatchEvent { revision: 222, event: None, at_unix_ms: at(222) },
         event(223, Event::TopicGone("refunds".into())),
     ]
 }

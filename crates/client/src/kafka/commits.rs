@@ -352,7 +352,8 @@ mod tests {
         let begun = Instant::now();
         let drained = join_all(partitions.iter().map(|at| commits.commit(&client, Some(at)))).await;
         assert!(drained.iter().all(Result::is_ok), "{drained:?}");
-        assert!(begun.elapsed() < Duration::from_secs(1), "{:?}", begun.elapsed());
+        // One after the other they would take 300 round trips, which are six seconds.
+        assert!(begun.elapsed() < Duration::from_secs(3), "{:?}", begun.elapsed());
     }
 
     #[tokio::test]

@@ -34,7 +34,8 @@ pub struct RegisterRequest {
     /// A pattern over topic names in place of `topics`; empty = none. Refused as UNIMPLEMENTED by this version.
     #[prost(string, tag = "6")]
     pub topic_pattern: ::prost::alloc::string::String,
-    /// The rack or zone it runs in; empty = unknown.
+    /// The rack or zone it runs in; empty = unknown. Shown to operators; no strategy of the service places by it, since the
+    /// service does not know the racks of replicas.
     #[prost(string, tag = "7")]
     pub rack: ::prost::alloc::string::String,
     /// The capacity compared with others; unset = 1. From 0.001 to 1000000.
@@ -1349,7 +1350,8 @@ pub mod kafka_assigner_client {
         /// The stream carries everything the member has to do, until the session ends or the instance goes away.
         /// A stream that breaks ends nothing: call again, at any instance, with `incarnation` and `resume_lease`.
         /// Errors: INVALID_ARGUMENT, FAILED_PRECONDITION (the request does not fit the group),
-        /// UNIMPLEMENTED (a pattern), UNAVAILABLE (try another instance), RESOURCE_EXHAUSTED.
+        /// UNIMPLEMENTED (a pattern), UNAVAILABLE (try another instance), RESOURCE_EXHAUSTED, UNAUTHENTICATED and
+        /// PERMISSION_DENIED (where instances have an access file), ALREADY_EXISTS (another caller's session has the name).
         pub async fn register(
             &mut self,
             request: impl tonic::IntoRequest<super::RegisterRequest>,
@@ -1652,7 +1654,8 @@ pub mod kafka_assigner_server {
         /// The stream carries everything the member has to do, until the session ends or the instance goes away.
         /// A stream that breaks ends nothing: call again, at any instance, with `incarnation` and `resume_lease`.
         /// Errors: INVALID_ARGUMENT, FAILED_PRECONDITION (the request does not fit the group),
-        /// UNIMPLEMENTED (a pattern), UNAVAILABLE (try another instance), RESOURCE_EXHAUSTED.
+        /// UNIMPLEMENTED (a pattern), UNAVAILABLE (try another instance), RESOURCE_EXHAUSTED, UNAUTHENTICATED and
+        /// PERMISSION_DENIED (where instances have an access file), ALREADY_EXISTS (another caller's session has the name).
         async fn register(
             &self,
             request: tonic::Request<super::RegisterRequest>,
@@ -3885,6 +3888,9 @@ pub struct WatchEvent {
     /// The revision that it came with; rises.
     #[prost(uint64, tag = "1")]
     pub revision: u64,
+    /// The time at which the instance told it, by the instance's clock; 0 = an older instance, which tells none.
+    #[prost(int64, tag = "12")]
+    pub at_unix_ms: i64,
     /// Exactly one; ignore what you don't know.
     #[prost(oneof = "watch_event::Event", tags = "2, 3, 4, 5, 6, 7, 8, 9, 10, 11")]
     pub event: ::core::option::Option<watch_event::Event>,

@@ -21,7 +21,7 @@ pub(super) fn count<N: TryInto<u32>>(number: N) -> u32 {
     number.try_into().unwrap_or(u32::MAX)
 }
 
-fn unix_ms(wall: WallMillis) -> i64 {
+pub(super) fn unix_ms(wall: WallMillis) -> i64 {
     i64::try_from(wall.0).unwrap_or(i64::MAX)
 }
 

@@ -16,6 +16,8 @@ use tokio_stream::wrappers::ReceiverStream;
 use tonic::Status;
 
 use super::service::AdminService;
+use super::show::unix_ms;
+use crate::clock::WallClock;
 use crate::group::ServedGroup;
 use crate::instance::Instance;
 use watched::WatchedEntries;
@@ -65,7 +67,8 @@ impl AdminService {
         let (sender, receiver) = mpsc::channel(MOST_BEHIND + 1);
         let last_word = sender.clone().try_reserve_owned().map_err(|_| shutting_down())?;
         let updates = group.view().subscribe();
-        let watcher = Watcher { group, sender, told: WatchedEntries::default() };
+        let clock = self.instance.options().wall.clone();
+        let watcher = Watcher { group, sender, told: WatchedEntries::default(), clock };
         let instance = self.instance.clone();
         self.instance.tasks().spawn(watcher.run(instance, updates, last_word, place));
         Ok(ReceiverStream::new(receiver))
@@ -76,6 +79,7 @@ struct Watcher {
     group: ServedGroup,
     sender: Sender<Result<WatchEvent, Status>>,
     told: WatchedEntries,
+    clock: WallClock,
 }
 
 impl Watcher {
@@ -120,7 +124,7 @@ impl Watcher {
         // On a copy: a large group takes long, and nobody who reads the view waits for a watcher.
         let state = self.group.snapshot();
         for event in self.told.everything(&state) {
-            let sent = timeout(READER_PATIENCE, self.sender.send(Ok(event))).await;
+            let sent = timeout(READER_PATIENCE, self.sender.send(Ok(self.stamped(event)))).await;
             sent.map_err(|_| stuck())?.map_err(|_| too_slow())?;
         }
         Ok(())
@@ -128,7 +132,13 @@ impl Watcher {
 
     fn tell_touched(&mut self, touched: &Touched) -> Result<(), Status> {
         let events = self.group.read(|state| self.told.touched(state, touched));
-        events.into_iter().try_for_each(|event| self.sender.try_send(Ok(event)).map_err(|_| too_slow()))
+        events
+            .into_iter()
+            .try_for_each(|event| self.sender.try_send(Ok(self.stamped(event))).map_err(|_| too_slow()))
+    }
+
+    fn stamped(&self, event: WatchEvent) -> WatchEvent {
+        WatchEvent { at_unix_ms: unix_ms(self.clock.now()), ..event }
     }
 }
 

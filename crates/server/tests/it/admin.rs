@@ -1,5 +1,6 @@
 //! Calls of operators: what they show and what they do.
 
+use ::kafka_assigner_server::WallClock;
 use kafka_assigner_core::key::{DEFAULT_PREFIX, Key, Layout};
 use kafka_assigner_core::record::{self, Source};
 use kafka_assigner_proto::v1::watch_event::Event;
@@ -7,6 +8,7 @@ use kafka_assigner_proto::v1::*;
 use kafka_assigner_proto::{Reason, ReasonExt};
 use kafka_assigner_store::Store as _;
 use kafka_assigner_types::kv::{Op, Txn};
+use kafka_assigner_types::moment::WallMillis;
 use tokio::time::timeout;
 use tonic::transport::Channel;
 use tonic::{Request, Status};
@@ -210,11 +212,14 @@ async fn a_watcher_sees_the_group_then_its_changes_and_the_end() {
     let served = Served::start().await;
     served.topic(1).await;
     let mut admin = served.admin().await;
+    let asked = WallClock::system().now();
     let request = Request::new(WatchRequest { group: g() });
     let mut events = admin.watch(request).await.unwrap().into_inner();
     let mut next = async || timeout(PATIENCE, events.message()).await.expect("an event comes");
     let first = next().await.unwrap().unwrap();
     assert!(matches!(first.event, Some(Event::Group(summary)) if summary.partitions == 1));
+    let told = WallMillis(u64::try_from(first.at_unix_ms).unwrap());
+    assert!((asked..=WallClock::system().now()).contains(&told), "{asked:?} {told:?}");
     let _here = served.consumer("a").await;
     let (mut revision, mut came) = (first.revision, false);
     loop {

@@ -96,7 +96,8 @@ async fn producers_that_are_given_up_hold_up_nobody() {
     }
     let begun = std::time::Instant::now();
     (0..8).for_each(|number| producers.forget(&partition(number)));
-    assert!(begun.elapsed() < Duration::from_millis(200), "{:?}", begun.elapsed());
+    // Not even one of them is waited for.
+    assert!(begun.elapsed() < Duration::from_secs(1), "{:?}", begun.elapsed());
 }
 
 #[test]

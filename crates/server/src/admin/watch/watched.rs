@@ -181,7 +181,7 @@ impl EventBatch {
     }
 
     fn push(&mut self, event: Event) {
-        self.events.push(WatchEvent { revision: self.revision, event: Some(event) });
+        self.events.push(WatchEvent { revision: self.revision, event: Some(event), ..WatchEvent::default() });
     }
 }
 
