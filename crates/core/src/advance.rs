@@ -6,12 +6,12 @@ use std::collections::BTreeSet;
 use crate::action::{Action, Step};
 use crate::draft::{Draft, next_epoch, owner_of};
 use crate::facts::{facts, is_readable};
-use crate::handover::{self, Grant};
 use crate::leader::LeaderContext;
 use crate::reason::{CancelReason, FenceReason, Reason};
 use crate::record::{Assignment, Consumer, Handoff, Phase, Standing};
 use crate::rules::{self, Follow, Rule};
 use crate::state::{GroupState, Presence};
+use crate::switch_writes::{self, Grant};
 use kafka_assigner_types::id::{Member, TopicPartition};
 use kafka_assigner_types::moment::WallMillis;
 
@@ -56,7 +56,7 @@ fn carry_out(
         Follow::Next => next(state, handoff, wall)?,
         Follow::Release => release(state, handoff),
         Follow::Forget => (Step::Forget, forget(state, &unit).clear(handoff)),
-        Follow::Clear => (Step::Clear { id }, handover::clear(state, handoff)),
+        Follow::Clear => (Step::Clear { id }, switch_writes::clear(state, handoff)),
         Follow::Adopt => return adopt(state, handoff, wall),
         Follow::GrantToTarget => {
             let why = Reason::TookOverWarm { owner: handoff.old.name.clone() };
@@ -124,7 +124,7 @@ fn regrant(
     }
     let from = Some(handoff.old.name.clone());
     let step = Step::Grant { to: to.clone(), from, epoch, why };
-    let draft = match handover::given_back(state, handoff, to) {
+    let draft = match switch_writes::given_back(state, handoff, to) {
         Some(awaiting) => draft.rewrite(&awaiting),
         None => draft.clear(handoff),
     };
@@ -136,16 +136,16 @@ fn complete<'a>(state: &'a GroupState, handoff: &Handoff, wall: WallMillis) -> O
         id: handoff.id.clone(),
         from: handoff.old.clone(),
         to: handoff.new.clone(),
-        epoch: handover::new_epoch(state, handoff),
+        epoch: switch_writes::new_epoch(state, handoff),
     };
-    Some((step, handover::complete(state, handoff, wall)?))
+    Some((step, switch_writes::complete(state, handoff, wall)?))
 }
 
 /// What follows once the old owner has stopped.
 fn next<'a>(state: &'a GroupState, handoff: &Handoff, wall: WallMillis) -> Option<(Step, Draft<'a>)> {
     if handoff.catch_up {
         let step = Step::Advance { id: handoff.id.clone(), phase: Phase::CatchingUp };
-        return Some((step, handover::next(state, handoff, wall)?));
+        return Some((step, switch_writes::next(state, handoff, wall)?));
     }
     complete(state, handoff, wall)
 }
@@ -166,7 +166,7 @@ fn enter<'a>(state: &'a GroupState, handoff: &Handoff, phase: Phase) -> (Step, D
 fn cancel<'a>(state: &'a GroupState, handoff: &Handoff, why: CancelReason) -> (Step, Draft<'a>) {
     let failed = why.is_failure(handoff.mode).then_some(&handoff.new);
     let draft = match failed.zip(state.assignment(handoff.lead())) {
-        _ if handoff.phase.stops_the_old_owner() => handover::renew(state, handoff, failed),
+        _ if handoff.phase.stops_the_old_owner() => switch_writes::renew(state, handoff, failed),
         Some((member, assignment)) => Draft::on(state).assign(handoff.lead(), &assignment.avoiding(member)),
         None => Draft::on(state),
     };

@@ -80,7 +80,7 @@ impl<'a> Draft<'a> {
         self
     }
 
-    /// Removes a handoff from all partitions of its unit, and what was wished and said of it.
+    /// Removes a handoff from all partitions of its unit, with the intent and the acknowledgements about it.
     pub(crate) fn clear(mut self, handoff: &Handoff) -> Self {
         for at in &handoff.unit {
             self.delete(&Key::Handoff(at.clone()));

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::claim::{self, ClaimEnd};
 use crate::leader::{LeaderContext, phase_bound};
-use crate::record::{Assignment, Capability, Consumer, Handoff, Phase, Standing, Wish};
+use crate::record::{Assignment, Capability, Consumer, Handoff, IntentKind, Phase, Standing};
 use crate::rules::{Extent, Facts};
 use crate::state::{GroupState, Versioned};
 use crate::stops::held;
@@ -51,7 +51,7 @@ pub(crate) fn facts<'a>(
         new_suspected: state.suspicion(&handoff.new).is_some(),
         new_may_have_it: !is_held && may_have(state, &handoff.new.name, &handoff.unit, handoff.mode),
         rest_awaited: rest_awaited(state, handoff),
-        wish: wish(state, handoff),
+        intent: intent(state, handoff),
         overdue: context.memory.is_overdue(state, handoff, context.moment),
         deadline_ms: millis(phase_bound(state, handoff)),
     }
@@ -153,7 +153,7 @@ fn assignments_agree(state: &GroupState, handoff: &Handoff) -> bool {
         .all(|at| state.assignment(at).and_then(|a| a.owner.as_ref()).is_some_and(|owner| owner.is(named)))
 }
 
-fn wish<'a>(state: &'a GroupState, handoff: &Handoff) -> Option<&'a Wish> {
+fn intent<'a>(state: &'a GroupState, handoff: &Handoff) -> Option<&'a IntentKind> {
     let intent = state.intents().get(handoff.lead())?.readable()?;
-    (intent.id == handoff.id).then_some(&intent.wish)
+    (intent.id == handoff.id).then_some(&intent.kind)
 }

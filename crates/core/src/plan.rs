@@ -340,7 +340,7 @@ impl<'a> Planner<'a> {
     }
 }
 
-/// The unreadable records of the group's configuration, topics, registrations and wishes, for reports; one line each.
+/// The unreadable records of the group's configuration, topics, registrations and intents, for reports; one line each.
 #[must_use]
 pub fn unreadable_settings(state: &GroupState) -> Vec<String> {
     let config = state.config_entry().and_then(Entry::error).map(|e| format!("config/group: {e}"));

@@ -28,7 +28,7 @@ pub use cluster::{ClusterRecord, HistoryNote, Tombstone};
 pub use consumer::{Capability, Consumer, DeathSign, Progress, Rejoin, Renewal, Standing, Suspicion};
 pub use group::{GroupConfig, InvalidConfig, OwnersStopped};
 pub use handoff::{Awaited, FinalOffset, Handoff, HandoffRecord, Phase, Reference, Taken};
-pub use intent::{Intent, Wish};
+pub use intent::{Intent, IntentKind};
 pub use leader::LeaderRecord;
 pub use router::{Router, RouterAck};
 pub use stop::{Resumed, Stop};

@@ -17,7 +17,7 @@ mod suspects;
 
 use crate::claim::ClaimEnd;
 use crate::reason::{CancelReason, FenceReason};
-use crate::record::{Handoff, Phase, Wish};
+use crate::record::{Handoff, IntentKind, Phase};
 use crate::state::Presence;
 use kafka_assigner_types::mode::Mode;
 use kafka_assigner_types::name::MemberName;
@@ -73,7 +73,7 @@ pub struct Facts<'a> {
     /// True if the old owner has still to say that no record of the unit is in the works there.
     pub rest_awaited: bool,
     /// A request about this very handoff.
-    pub wish: Option<&'a Wish>,
+    pub intent: Option<&'a IntentKind>,
     /// True if the phase has outlived its deadline.
     pub overdue: bool,
     /// The deadline of the phase, for the record.
@@ -105,7 +105,7 @@ impl Facts<'_> {
 
     /// True if the new owner says that it can't prepare, or nobody wants that it does, or it makes no progress.
     const fn new_gives_up(&self) -> bool {
-        self.wish.is_some() || (self.overdue && matches!(self.handoff.phase, Phase::Warming))
+        self.intent.is_some() || (self.overdue && matches!(self.handoff.phase, Phase::Warming))
     }
 
     /// True if the new owner prepares for the end of an owner that was heard again, and stays. What is prepared for one
@@ -191,7 +191,7 @@ pub const OVERLAP: &[Rule] = &[
     Rule {
         name: "unwanted",
         phases: BEFORE,
-        when: |f| f.wish.is_some(),
+        when: |f| f.intent.is_some(),
         then: |f| Follow::Cancel(unwanted(f)),
     },
     HEARD_AGAIN,
@@ -307,7 +307,7 @@ pub const STRICT: &[Rule] = &[
     Rule {
         name: "unwanted",
         phases: IN_FLIGHT,
-        when: |f| f.wish.is_some() && !f.old_over(),
+        when: |f| f.intent.is_some() && !f.old_over(),
         then: |f| Follow::Cancel(unwanted(f)),
     },
     HEARD_AGAIN,
@@ -350,7 +350,7 @@ pub const STRICT: &[Rule] = &[
     Rule {
         name: "stuck without an old owner",
         phases: &[Phase::CatchingUp],
-        when: |f| (f.overdue || f.wish.is_some()) && f.old_over(),
+        when: |f| (f.overdue || f.intent.is_some()) && f.old_over(),
         then: |_| Follow::Release,
     },
     // From Complete on the new owner is the owner, and nothing is cancelled.
@@ -369,9 +369,9 @@ pub const STRICT: &[Rule] = &[
 ];
 
 fn unwanted(facts: &Facts<'_>) -> CancelReason {
-    match facts.wish {
-        Some(Wish::Failed { reason }) => CancelReason::WarmFailed { reason: reason.clone() },
-        Some(Wish::Abort { reason }) => CancelReason::Aborted { reason: reason.clone() },
+    match facts.intent {
+        Some(IntentKind::Failed { reason }) => CancelReason::WarmFailed { reason: reason.clone() },
+        Some(IntentKind::Abort { reason }) => CancelReason::Aborted { reason: reason.clone() },
         None => deadline(facts),
     }
 }

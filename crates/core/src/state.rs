@@ -334,7 +334,7 @@ impl GroupState {
         &self.handoffs
     }
 
-    /// The wishes, by partition.
+    /// The intents, by partition.
     #[must_use]
     pub const fn intents(&self) -> &SharedMap<TopicPartition, Entry<Intent>> {
         &self.intents

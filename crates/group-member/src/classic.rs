@@ -3,14 +3,14 @@
 //! ```text
 //!            ┌──────────────── an answer that ends the generation, or a wait ◄──────────────┐
 //!            ▼                                                                              │
-//!           Out ──► Joining ──► Planning (the leader) ──► Syncing ──► Stable ── a wish to ──┤
+//!           Out ──► Joining ──► Planning (the leader) ──► Syncing ──► Stable ─ request to ──┤
 //!                      ▲   └───────────────────────────────▲            │       join again  │
 //!                      └────────────────────────────────────────────────┘                   │
 //!           Over ◄── closed, or refused for good                                            │
 //! ```
 //!
 //! Two things lie beside the state, so that none of its changes forgets them: what is owned, with the callbacks that the
-//! application is owed; and the wish to join again, which only a plan that was asked for after it fulfils.
+//! application is owed; and the requests to join again, which only a plan fulfils that was asked for after them.
 
 mod alive;
 mod closing;
@@ -18,7 +18,7 @@ mod flush;
 mod hand_over;
 mod join;
 mod options;
-mod wish;
+mod rejoin;
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -40,7 +40,7 @@ use crate::{
 use closing::Closing;
 use flush::LastCommit;
 pub use options::ClassicOptions;
-use wish::RejoinWish;
+use rejoin::RejoinRequests;
 
 /// A request of a member, in the newest version; older ones leave out what they can't say.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -205,7 +205,7 @@ pub struct ClassicMember {
     /// True where the application still has to be told that all it owns is lost.
     is_lost: bool,
     callback: Option<RebalanceCallback>,
-    wish: RejoinWish,
+    rejoin: RejoinRequests,
     /// The commit that the next join waits for.
     flush: Option<LastCommit>,
     /// True where this member planned the generation.
@@ -237,7 +237,7 @@ impl ClassicMember {
             target: None,
             is_lost: false,
             callback: None,
-            wish: RejoinWish::default(),
+            rejoin: RejoinRequests::default(),
             flush: None,
             leads: false,
             has_coordinator: false,
@@ -272,7 +272,7 @@ impl ClassicMember {
             ClassicEvent::Left(number, answer) => self.left(number, answer),
             ClassicEvent::CommitRefused(asked, error) => self.commit_refused(now, &asked, error),
             ClassicEvent::Subscribed(topics) => self.subscribe(topics),
-            ClassicEvent::MetadataChanged => self.wish.ask(),
+            ClassicEvent::MetadataChanged => self.rejoin.ask(),
             ClassicEvent::Polled => (self.times.polled, self.is_stalled) = (now, false),
             ClassicEvent::Flushed => self.flushed(),
             ClassicEvent::CallbackDone => self.callback_done(),
@@ -296,7 +296,7 @@ impl ClassicMember {
     fn subscribe(&mut self, topics: BTreeSet<TopicName>) {
         if self.topics != topics {
             self.topics = topics;
-            self.wish.ask();
+            self.rejoin.ask();
         }
     }
 

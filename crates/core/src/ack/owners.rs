@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 
 use super::{Ack, AckSubject, MemberAck, Verdict, gap_ms, intent, over_session, recorded, refused};
 use crate::draft::Draft;
-use crate::handover;
-use crate::record::{Assignment, FinalOffset, Handoff, Phase, Wish};
+use crate::record::{Assignment, FinalOffset, Handoff, IntentKind, Phase};
 use crate::state::{Entry, GroupState, Presence};
+use crate::switch_writes;
 use crate::write::Write;
 use kafka_assigner_types::id::{Member, TopicPartition};
 use kafka_assigner_types::moment::WallMillis;
@@ -98,7 +98,7 @@ pub(super) fn record(
     // The last one stands for all: they are of one kind.
     let Some(MemberAck { ack, .. }) = acks.last() else { return Verdict::Already };
     if let Ack::WarmFailed { reason } = ack {
-        return intent::intend(state, handoff, Wish::Failed { reason: reason.clone() }, wall);
+        return intent::intend(state, handoff, IntentKind::Failed { reason: reason.clone() }, wall);
     }
     let next = noted(handoff, acks);
     match follows(state, caller, (handoff, &next), ack, wall) {
@@ -140,7 +140,7 @@ fn follows<'s>(
     let rewritten = |next: &Handoff| Draft::on(state).registered(&caller.name, registration).rewrite(next);
     match ack {
         Ack::Ready if said_all => Some(rewritten(&next.in_phase(Phase::Ready))),
-        Ack::CaughtUp if said_all => handover::complete(state, handoff, wall),
+        Ack::CaughtUp if said_all => switch_writes::complete(state, handoff, wall),
         Ack::Taken(_) if said_all && handoff.old_has_said_all() => Some(Draft::on(state).clear(handoff)),
         Ack::Taken(taken) if said_all => {
             let taken = Some(taken.clone());
@@ -150,7 +150,7 @@ fn follows<'s>(
             Some(Draft::on(state).clear(handoff))
         }
         // Where nothing can follow, the ack is kept alone, and a cancel goes on from there.
-        Ack::Drained(_) if next.old_has_said_all() => handover::next(state, next, wall)
+        Ack::Drained(_) if next.old_has_said_all() => switch_writes::next(state, next, wall)
             .map(|draft| draft.registered(&caller.name, registration))
             .or_else(|| Some(rewritten(next))),
         _ => Some(rewritten(next)),

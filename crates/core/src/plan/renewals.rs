@@ -4,11 +4,11 @@ use super::Planner;
 use super::problem::Unit;
 use crate::action::{Action, Step};
 use crate::draft::{Draft, next_epoch};
-use crate::handover::Grant;
 use crate::key::Key;
 use crate::reason::{DeferReason, Reason};
 use crate::record::{Assignment, Consumer, Owner};
 use crate::state::Presence;
+use crate::switch_writes::Grant;
 use kafka_assigner_types::id::{HandoffIds, TopicPartition};
 use kafka_assigner_types::mode::Mode;
 

@@ -1,4 +1,4 @@
-//! The record of a wish about a handoff.
+//! The record of an intent about a handoff.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,17 +6,18 @@ use super::{Extra, Version};
 use kafka_assigner_types::id::HandoffId;
 use kafka_assigner_types::moment::WallMillis;
 
-/// `handoff_intents/{topic}/{partition}`: a wish about the handoff at that partition.
+/// `handoff_intents/{topic}/{partition}`: an intent about the handoff at that partition.
 ///
 /// It has a key of its own, so that nobody but the leader writes the handoff for it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Intent {
     /// The version of the record.
     pub version: Version,
-    /// The attempt that is meant; a wish for another one is moot.
+    /// The attempt that is meant; an intent about another one has no effect.
     pub id: HandoffId,
     /// The request.
-    pub wish: Wish,
+    #[serde(rename = "wish")]
+    pub kind: IntentKind,
     /// The time of the request.
     pub since: WallMillis,
     #[serde(flatten)]
@@ -27,7 +28,7 @@ pub struct Intent {
 /// The requests that can be made about a handoff.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Wish {
+pub enum IntentKind {
     /// The new owner can't do it.
     Failed {
         /// The reason that it gave, at most 1 000 characters.
@@ -41,9 +42,9 @@ pub enum Wish {
 }
 
 impl Intent {
-    /// A wish about the handoff `id`.
+    /// An intent about the handoff `id`.
     #[must_use]
-    pub fn new(id: HandoffId, wish: Wish, since: WallMillis) -> Self {
-        Self { version: Version, id, wish, since, extra: Extra::new() }
+    pub fn new(id: HandoffId, kind: IntentKind, since: WallMillis) -> Self {
+        Self { version: Version, id, kind, since, extra: Extra::new() }
     }
 }

@@ -8,7 +8,7 @@
 //! early, and may be too late; then the digest tells that nothing was missed.
 
 use super::{Entry, GroupState, Scope, SharedMap, Touched};
-use crate::census::partitions;
+use crate::counts::partitions;
 use crate::route::{self, Route};
 use crate::view::{Role, role};
 use kafka_assigner_types::digest::{Digest, Fingerprint, RoleKey, RouteKey};

@@ -28,7 +28,7 @@ pub struct Touched {
     pub suspicions: BTreeSet<MemberName>,
     /// Members whose view may differ now, and which part of it.
     pub members: BTreeMap<MemberName, Scope>,
-    /// Units (by the partition that leads them) of which an assignment, a handoff or a wish changed.
+    /// Units (by the partition that leads them) of which an assignment, a handoff or an intent changed.
     pub units: BTreeSet<TopicPartition>,
     /// The number of partitions that got another owner, or another session of it, by the
     /// [label](crate::reason::Reason::label) of the reason.

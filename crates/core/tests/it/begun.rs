@@ -5,7 +5,7 @@ use std::time::Duration;
 use kafka_assigner_core::ack::{Ack, Drained};
 use kafka_assigner_core::action::Step;
 use kafka_assigner_core::begun::{GrantStage, StreamReach, ToldGrants, grant_stage};
-use kafka_assigner_core::census::{GRANTED, census};
+use kafka_assigner_core::counts::{GRANTED, counts};
 use kafka_assigner_core::explain::explain;
 use kafka_assigner_core::reason::Reason;
 use kafka_assigner_core::record::{
@@ -66,15 +66,15 @@ fn a_grant_is_shown_as_such_until_a_report_covers_it() {
     let a = join(&mut group, "a");
     group.settle();
     assert_eq!(grant_stage(&group.state, &at()), Some(GrantStage::Granted));
-    assert_eq!(census(&group.state).not_begun, [(GRANTED, 1)].into());
+    assert_eq!(counts(&group.state).not_begun, [(GRANTED, 1)].into());
     assert!(causes(&group).contains("It is granted, and a has not said yet that it has begun."));
     assert!(group.report_unbegun(&a, &[unbegun(UnbegunReason::Preparing)]));
     assert!(matches!(grant_stage(&group.state, &at()), Some(GrantStage::NotBegun(_))));
-    assert_eq!(census(&group.state).not_begun, [("preparing", 1)].into());
+    assert_eq!(counts(&group.state).not_begun, [("preparing", 1)].into());
     assert!(causes(&group).contains("a has not begun it: its state is being built."), "{}", causes(&group));
     assert!(group.report_unbegun(&a, &[]));
     assert_eq!(grant_stage(&group.state, &at()), Some(GrantStage::Begun));
-    assert!(census(&group.state).not_begun.is_empty());
+    assert!(counts(&group.state).not_begun.is_empty());
     assert!(!group.report_unbegun(&a, &[]), "at rest nothing is written");
 }
 
@@ -84,7 +84,7 @@ fn nothing_is_known_of_an_owner_that_does_not_tell() {
     group.join("a");
     group.settle();
     assert_eq!(grant_stage(&group.state, &at()), None);
-    assert!(census(&group.state).not_begun.is_empty());
+    assert!(counts(&group.state).not_begun.is_empty());
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use kafka_assigner_core::census::partitions;
+use kafka_assigner_core::counts::partitions;
 use kafka_assigner_core::key::Key;
 use kafka_assigner_core::record::{Assignment, Consumer, Extra, GroupConfig, Progress, encode};
 use kafka_assigner_core::route::route;

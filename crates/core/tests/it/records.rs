@@ -165,7 +165,7 @@ fn a_reference_without_its_handoff_is_cleared_away() {
 }
 
 #[test]
-fn a_wish_that_cannot_be_read_holds_its_handoff_and_is_reported() {
+fn an_intent_that_cannot_be_read_holds_its_handoff_and_is_reported() {
     let (mut group, _, b) = moving_set();
     for topic in ["t", "u"] {
         group.say(&b, &tp(topic, 1), None, &Ack::Ready);

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use kafka_assigner_core::ack::{Ack, Drained};
-use kafka_assigner_core::census::{census, is_owned};
+use kafka_assigner_core::counts::{counts, is_owned};
 use kafka_assigner_core::explain::explain;
 use kafka_assigner_core::key::Key;
 use kafka_assigner_core::reason::{DeferReason, Reason};
@@ -67,7 +67,7 @@ fn the_first_owner_that_stops_keeps_its_partition() {
         "{}",
         causes(&group)
     );
-    let counted = census(&group.state);
+    let counted = counts(&group.state);
     assert_eq!((counted.standing, counted.held), (1, 0));
     assert_eq!(group.report_stopped(&a, &[(at(), 5)]), 0, "a repeated report changes nothing");
 }
@@ -196,7 +196,7 @@ fn after_the_second_owner_nobody_is_granted_it() {
             "{}",
             causes(&group)
         );
-        assert_eq!(census(&group.state).held, 1, "{mode}");
+        assert_eq!(counts(&group.state).held, 1, "{mode}");
         group.join("b");
         group.settle();
         assert!(!is_owned(&group.state, &at()), "{mode}: nor does its own name come back to it");

@@ -68,7 +68,7 @@ impl ClassicMember {
             Reaction::Rejoin => {
                 self.is_alive(now);
                 if self.state == ClassicState::Stable {
-                    self.wish.ask();
+                    self.rejoin.ask();
                 }
             }
             Reaction::FindCoordinator => self.lose_coordinator(),
@@ -87,7 +87,7 @@ impl ClassicMember {
             return;
         }
         match Reaction::to_commit(error) {
-            Reaction::Rejoin if self.state == ClassicState::Stable => self.wish.ask(),
+            Reaction::Rejoin if self.state == ClassicState::Stable => self.rejoin.ask(),
             Reaction::ForgetGeneration => self.forget_generation(now),
             Reaction::ForgetMember => self.forget_member(now),
             Reaction::FindCoordinator => self.lose_coordinator(),

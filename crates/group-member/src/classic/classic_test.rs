@@ -117,7 +117,7 @@ fn an_answer_of_another_generation_changes_nothing() {
 }
 
 #[test]
-fn a_wish_that_comes_up_on_the_way_is_fulfilled_after_the_plan() {
+fn a_request_that_comes_up_on_the_way_is_fulfilled_after_the_plan() {
     let mut rig = Rig::new(options("cooperative-sticky"));
     rig.joined(79, "m", -1, "").does(ClassicEvent::MetadataChanged).joined(0, "m", 1, "m");
     rig.does(ClassicEvent::Planned { generation: 1, plan: Some(Vec::new()) }).synced(0, &[0]).done();
@@ -129,7 +129,7 @@ fn a_wish_that_comes_up_on_the_way_is_fulfilled_after_the_plan() {
     rig.joined(0, "m", 2, "other").synced(27, &[]);
     rig.said.clear();
     rig.after(100);
-    assert!(rig.member.wish.is_open(), "no plan has come");
+    assert!(rig.member.rejoin.is_open(), "no plan has come");
 }
 
 #[test]

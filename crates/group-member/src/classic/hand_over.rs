@@ -61,7 +61,7 @@ impl ClassicMember {
         self.is_lost &= !self.owned.partitions.is_empty();
         if self.target.is_some() {
             // The others can have them only in a rebalance of their own.
-            self.wish.ask();
+            self.rejoin.ask();
         }
     }
 

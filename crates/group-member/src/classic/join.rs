@@ -26,12 +26,12 @@ impl ClassicMember {
         self.has_coordinator && !self.is_stalled && !self.is_held_back() && self.closing.is_none()
     }
 
-    /// Joins, where the member is out or wishes to join again and nothing stands in the way; what it must not take along
+    /// Joins, where the member is out or is to join again and nothing stands in the way; what it must not take along
     /// is given up first.
     pub(super) fn join_if_wanted(&mut self, now: Moment) {
         let is_wanted = match self.state {
             ClassicState::Out(not_before) => not_before <= now,
-            ClassicState::Stable => self.wish.is_open() && self.target.is_none(),
+            ClassicState::Stable => self.rejoin.is_open() && self.target.is_none(),
             _ => false,
         };
         if !is_wanted || !self.may_join() {
@@ -70,7 +70,7 @@ impl ClassicMember {
         let request = self.send(ClassicRequest::Join(request), self.options.patience());
         self.flights.join = Some(request);
         self.flush = None;
-        self.go_to(ClassicState::Joining { request, covers: self.wish.so_far() });
+        self.go_to(ClassicState::Joining { request, covers: self.rejoin.so_far() });
     }
 
     fn offer(&self, offered: &OfferedStrategy) -> JoinGroupRequestProtocol {
@@ -267,10 +267,10 @@ impl ClassicMember {
         });
         self.is_alive(now);
         self.wait.succeeded();
-        self.wish.fulfil(covers);
+        self.rejoin.fulfil(covers);
         if target.iter().any(|partition| !self.topics.contains(&partition.topic)) {
             // The subscription has changed since the join.
-            self.wish.ask();
+            self.rejoin.ask();
         }
         self.go_to(ClassicState::Stable);
         let leads = self.leads;

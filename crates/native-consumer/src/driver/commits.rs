@@ -170,7 +170,7 @@ impl Driver {
         for (partition, offset) in flight.offsets {
             let Some(error) = outcomes.get(&partition).copied() else {
                 // Its topic has no id that is known, or the broker does not know it.
-                self.metadata.wish();
+                self.metadata.request();
                 continue;
             };
             let cell = self.cells.get(&partition);
@@ -183,7 +183,7 @@ impl Driver {
         }
         errors.remove(&KafkaError::NONE);
         if errors.contains(&KafkaError::UNKNOWN_TOPIC_ID) {
-            self.metadata.wish();
+            self.metadata.request();
         }
         for error in errors {
             tracing::warn!(group = self.options.group, error = error.0, "a commit was refused");

@@ -144,7 +144,7 @@ impl Driver {
                 if is_told(failures) {
                     tracing::warn!(%error, node, failures, "nothing was fetched; it is tried again");
                 }
-                self.metadata.wish();
+                self.metadata.request();
             }
         }
         self.core.changed.notify_waiters();
@@ -172,7 +172,7 @@ impl Driver {
         if is_told(failures) {
             tracing::warn!(%partition, error = error.0, failures, "a partition can't be read now; it is tried again");
         }
-        self.metadata.wish();
+        self.metadata.request();
     }
 
     fn take_records(&mut self, part: FetchedPart) {

@@ -35,7 +35,7 @@ impl Driver {
             MemberCommand::Plan { generation, strategy, members, is_sent } => {
                 self.begin_plan(generation, &strategy, members, is_sent);
             }
-            MemberCommand::LookUp => drop(self.metadata.wish()),
+            MemberCommand::LookUp => drop(self.metadata.request()),
             MemberCommand::Flush => self.commits.flush(),
             MemberCommand::Call(callback) => self.call(callback, now),
             MemberCommand::StopReading(partitions) => self.reader.stop(&partitions),

@@ -19,14 +19,14 @@ use crate::group_member::MemberEvent;
 /// Kafka's `retry.backoff.ms`.
 const LEAST_BETWEEN: Duration = Duration::from_millis(100);
 
-/// The times at which metadata is asked for: when it is old, and when somebody wishes for it. Pure.
+/// The times at which metadata is asked for: when it is old, and when it is requested. Pure.
 ///
-/// A wish is fulfilled by an answer whose question came after it.
+/// A request is fulfilled by an answer whose question came after it.
 #[derive(Debug, Default)]
 pub(super) struct MetadataSchedule {
-    wishes: u64,
+    requested: u64,
     fulfilled: u64,
-    /// The wishes that the question under way covers.
+    /// The requests that the question under way covers.
     flight: Option<u64>,
     /// It is old then.
     old_at: Moment,
@@ -40,31 +40,31 @@ pub(super) struct MetadataSchedule {
 }
 
 impl MetadataSchedule {
-    /// It is wished for at once.
+    /// It is requested at once.
     pub(super) fn new() -> Self {
-        Self { wishes: 1, ..Self::default() }
+        Self { requested: 1, ..Self::default() }
     }
 
-    /// Wishes for newer metadata; the number of the wish.
-    pub(super) const fn wish(&mut self) -> u64 {
-        self.wishes += 1;
-        self.wishes
+    /// Requests newer metadata; the number of the request.
+    pub(super) const fn request(&mut self) -> u64 {
+        self.requested += 1;
+        self.requested
     }
 
-    /// Wishes for the leaders of partitions that have none, less and less often: a partition may have none for long, and
+    /// Requests the leaders of partitions that have none, less and less often: a partition may have none for long, and
     /// the topics that match a pattern are all of the cluster's. It is called at every look.
     pub(super) fn look_for_leaders(&mut self, now: Moment, is_complete: bool) {
         if is_complete {
             self.leaderless.succeeded();
             self.leaders_at = None;
-        } else if self.leaders_at.is_none_or(|at| at <= now) && self.wishes <= self.fulfilled {
-            self.wish();
+        } else if self.leaders_at.is_none_or(|at| at <= now) && self.requested <= self.fulfilled {
+            self.request();
             self.leaders_at = Some(now + self.leaderless.failed());
         }
     }
 
-    pub(super) const fn has_fulfilled(&self, wish: u64) -> bool {
-        self.fulfilled >= wish
+    pub(super) const fn has_fulfilled(&self, request: u64) -> bool {
+        self.fulfilled >= request
     }
 
     pub(super) const fn has_come(&self) -> bool {
@@ -73,10 +73,10 @@ impl MetadataSchedule {
 
     /// True where it is to be asked for now; then it counts as asked.
     fn serve(&mut self, now: Moment) -> bool {
-        let is_wanted = self.wishes > self.fulfilled || self.old_at <= now;
+        let is_wanted = self.requested > self.fulfilled || self.old_at <= now;
         let asks = is_wanted && self.flight.is_none() && self.not_before <= now;
         if asks {
-            self.flight = Some(self.wishes);
+            self.flight = Some(self.requested);
         }
         asks
     }
@@ -94,7 +94,7 @@ impl MetadataSchedule {
 
     pub(super) fn next_step(&self) -> Option<Moment> {
         let at =
-            if self.wishes > self.fulfilled { self.not_before } else { self.old_at.max(self.not_before) };
+            if self.requested > self.fulfilled { self.not_before } else { self.old_at.max(self.not_before) };
         let leaders_at = self.leaders_at.map_or(at, |leaders_at| leaders_at.max(self.not_before));
         self.flight.is_none().then_some(at.min(leaders_at))
     }
@@ -190,17 +190,17 @@ mod tests {
     }
 
     #[test]
-    fn a_wish_is_fulfilled_by_a_question_that_came_after_it() {
+    fn a_request_is_fulfilled_by_a_question_that_came_after_it() {
         let (mut schedule, age) = (MetadataSchedule::new(), Duration::from_secs(300));
         assert!(schedule.serve(at(0)));
-        let wish = schedule.wish();
+        let request = schedule.request();
         assert!(!schedule.serve(at(1)), "one question is under way");
         schedule.came(at(10), age);
-        assert!(!schedule.has_fulfilled(wish));
+        assert!(!schedule.has_fulfilled(request));
         assert!(!schedule.serve(at(109)), "not at once");
         assert!(schedule.serve(at(110)));
         schedule.came(at(120), age);
-        assert!(schedule.has_fulfilled(wish));
+        assert!(schedule.has_fulfilled(request));
         assert_eq!(schedule.next_step(), Some(at(300_120)));
     }
 

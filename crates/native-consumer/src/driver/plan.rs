@@ -19,7 +19,7 @@ pub(super) struct LeaderPlan {
 
 #[derive(Debug)]
 enum PlanStage {
-    /// Metadata of all members' topics is wished for, with this number.
+    /// Metadata of all members' topics is requested, with this number.
     Waiting(u64, GroupPlan),
     /// It is being made, for these topics.
     Making(BTreeSet<String>),
@@ -37,7 +37,7 @@ impl Driver {
     ) {
         match PlanRule::of_name(strategy) {
             Ok(rule) => {
-                let stage = PlanStage::Waiting(self.metadata.wish(), GroupPlan::new(rule, members));
+                let stage = PlanStage::Waiting(self.metadata.request(), GroupPlan::new(rule, members));
                 self.plan = Some(LeaderPlan { generation, is_sent, stage });
             }
             Err(error) => {
@@ -52,8 +52,8 @@ impl Driver {
     /// Makes the plan, on a thread of its own, once the metadata for it has come.
     pub(super) fn serve_plan(&mut self) {
         let Some(plan) = &mut self.plan else { return };
-        let PlanStage::Waiting(wish, waiting) = &plan.stage else { return };
-        if !self.metadata.has_fulfilled(*wish) {
+        let PlanStage::Waiting(request, waiting) = &plan.stage else { return };
+        if !self.metadata.has_fulfilled(*request) {
             return;
         }
         let (topics, mut making, generation) = (waiting.topics(), waiting.clone(), plan.generation);

@@ -120,7 +120,7 @@ impl Driver {
                 Some(leader) => {
                     leaders.entry(leader.address).or_default().insert(partition.clone(), leader.epoch);
                 }
-                None => drop(self.metadata.wish()),
+                None => drop(self.metadata.request()),
             }
         }
         let (pool, isolation) = (Arc::clone(&self.pool), self.options.isolation);
@@ -141,7 +141,7 @@ impl Driver {
             self.finder.lost(now);
         }
         if found.is_err() || !errors.is_empty() {
-            self.metadata.wish();
+            self.metadata.request();
         }
         self.reader.answered(number, found.as_ref().map_err(|failure| *failure), now);
     }

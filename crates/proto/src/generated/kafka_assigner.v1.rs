@@ -3816,7 +3816,7 @@ pub struct AbortHandoffRequest {
     #[prost(string, tag = "5")]
     pub reason: ::prost::alloc::string::String,
 }
-/// The wish was recorded. No such handoff is NOT_FOUND; one past Complete is FAILED_PRECONDITION.
+/// The request was recorded. No such handoff is NOT_FOUND; one past Complete is FAILED_PRECONDITION.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct AbortHandoffResponse {
     /// The handoff that will be cancelled.

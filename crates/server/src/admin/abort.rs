@@ -11,7 +11,7 @@ use tonic::Status;
 use super::service::{ATTEMPTS, AdminService, kept, lost_race};
 use crate::convert;
 
-/// What becomes of a wish to call a handoff off.
+/// The outcome of a request to call a handoff off.
 struct AbortIntent {
     id: String,
     /// `None`: it was recorded before.
@@ -29,17 +29,17 @@ impl AdminService {
         let wall = self.instance.options().wall.now();
         for _ in 0..ATTEMPTS {
             let group = self.current(&request.group).await?;
-            let wish = group.read(|state| {
+            let asked = group.read(|state| {
                 let id = named(state, &at, &request.handoff_id)?;
-                wish(id, &at, ack::abort(state, &at, &reason, wall))
+                asked(id, &at, ack::abort(state, &at, &reason, wall))
             })?;
-            let applied = match wish.txn {
+            let applied = match asked.txn {
                 Some(txn) => self.instance.change(&group, txn).await?,
                 None => true,
             };
             if applied {
                 tracing::info!(group = %group.name(), unit = %at, reason, "move called off by an operator");
-                return Ok(AbortHandoffResponse { handoff_id: wish.id });
+                return Ok(AbortHandoffResponse { handoff_id: asked.id });
             }
         }
         Err(lost_race(&format!("the handoff of {at}")))
@@ -57,7 +57,7 @@ fn over(at: &TopicPartition, given: &str) -> Status {
     status(Reason::HandoffNotFound, format!("no handoff{which} of partition {at} is under way"))
 }
 
-fn wish(id: String, at: &TopicPartition, verdict: Verdict) -> Result<AbortIntent, Status> {
+fn asked(id: String, at: &TopicPartition, verdict: Verdict) -> Result<AbortIntent, Status> {
     match verdict {
         Verdict::Record { write, .. } => Ok(AbortIntent { id, txn: Some(write.unfenced()) }),
         Verdict::Already => Ok(AbortIntent { id, txn: None }),

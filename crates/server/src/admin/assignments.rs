@@ -1,6 +1,6 @@
 //! Shows who owns what.
 
-use kafka_assigner_core::census::partitions;
+use kafka_assigner_core::counts::partitions;
 use kafka_assigner_core::state::GroupState;
 use kafka_assigner_proto::v1::{ListAssignmentsRequest, ListAssignmentsResponse};
 use kafka_assigner_types::id::TopicPartition;

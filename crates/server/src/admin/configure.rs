@@ -23,7 +23,7 @@ use crate::group_name::group_name;
 use crate::options::Options;
 use crate::{directory, leases, refusal};
 
-/// The wish of an operator for a group.
+/// The settings that an operator wants for a group.
 struct WantedConfig {
     /// The values to change.
     config: v1::GroupConfig,

@@ -1,6 +1,6 @@
 //! Shows groups.
 
-use kafka_assigner_core::census::census;
+use kafka_assigner_core::counts::counts;
 use kafka_assigner_core::plan::unreadable_settings;
 use kafka_assigner_core::state::GroupState;
 use kafka_assigner_proto::v1::{
@@ -51,7 +51,7 @@ impl AdminService {
         match self.instance.group(name).await {
             Ok(group) => {
                 let state = group.snapshot();
-                Ok(Some(show::summary(&state, &census(&state))))
+                Ok(Some(show::summary(&state, &counts(&state))))
             }
             Err(gone) if gone.code() == Code::NotFound => Ok(None),
             Err(other) => Err(other),
@@ -69,7 +69,7 @@ impl AdminService {
         let group = self.group(&request.group).await?;
         let cluster_id = group.cluster_id().to_owned();
         let state = group.snapshot();
-        let counted = census(&state);
+        let counted = counts(&state);
         Ok(DescribeGroupResponse {
             summary: Some(show::summary(&state, &counted)),
             config: Some(state.configured(show::config)),

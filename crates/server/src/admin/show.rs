@@ -1,7 +1,7 @@
 //! Records as operators see them.
 
 use kafka_assigner_core::begun::{GrantStage, grant_stage};
-use kafka_assigner_core::census::{self, Census, is_owned};
+use kafka_assigner_core::counts::{self, GroupCounts, is_owned};
 use kafka_assigner_core::explain::waits_for;
 use kafka_assigner_core::leader::busy_member;
 use kafka_assigner_core::record::{self, Handoff, Source, Standing};
@@ -25,7 +25,7 @@ pub(super) fn unix_ms(wall: WallMillis) -> i64 {
     i64::try_from(wall.0).unwrap_or(i64::MAX)
 }
 
-pub(super) fn summary(state: &GroupState, counted: &Census) -> v1::GroupSummary {
+pub(super) fn summary(state: &GroupState, counted: &GroupCounts) -> v1::GroupSummary {
     let handoffs: usize = counted.handoffs.values().sum();
     v1::GroupSummary {
         group: state.layout().group().to_string(),
@@ -195,7 +195,7 @@ pub(super) fn assignment(state: &GroupState, at: &TopicPartition) -> v1::Partiti
 fn stage(state: &GroupState, at: &TopicPartition) -> (String, String) {
     let (word, message) = match grant_stage(state, at) {
         None => ("", ""),
-        Some(GrantStage::Granted) => (census::GRANTED, ""),
+        Some(GrantStage::Granted) => (counts::GRANTED, ""),
         Some(GrantStage::Begun) => ("begun", ""),
         Some(GrantStage::NotBegun(grant)) => (grant.why.label(), &*grant.message),
     };
@@ -258,7 +258,7 @@ fn missing_routers(state: &GroupState, handoff: &Handoff) -> Vec<String> {
 }
 
 fn progress(state: &GroupState, handoff: &Handoff, at: &TopicPartition) -> Option<v1::WarmProgress> {
-    let reported = census::progress(state, handoff, at)?;
+    let reported = counts::progress(state, handoff, at)?;
     Some(v1::WarmProgress {
         topic: at.topic.to_string(),
         partition: wire_partition(at.partition),

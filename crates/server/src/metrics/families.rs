@@ -56,7 +56,7 @@ pub(super) struct Families {
     pub(super) in_flight: Family<PhaseLabel, Gauge>,
     pub(super) oldest_phase: Family<GroupLabel, Gauge<f64, AtomicU64>>,
     pub(super) missing_acks: Family<RouterLabel, Gauge>,
-    pub(super) warmth: Family<OfLabel, Gauge<f64, AtomicU64>>,
+    pub(super) warm_up_shares: Family<OfLabel, Gauge<f64, AtomicU64>>,
     pub(super) unowned: Family<GroupLabel, Gauge>,
     pub(super) unowned_seconds: Family<GroupLabel, Seconds>,
     pub(super) rebalances: Family<GroupLabel, Counter>,
@@ -102,7 +102,7 @@ impl Metrics {
             in_flight: Family::default(),
             oldest_phase: Family::default(),
             missing_acks: Family::default(),
-            warmth: Family::default(),
+            warm_up_shares: Family::default(),
             unowned: Family::default(),
             unowned_seconds: Family::default(),
             rebalances: Family::default(),
@@ -397,7 +397,7 @@ impl Families {
         registry.register(
             "warming_progress_ratio",
             "How far the partitions that are being warmed are, of those of which it is known",
-            self.warmth.clone(),
+            self.warm_up_shares.clone(),
         );
         registry.register(
             "watch_lag_revisions",

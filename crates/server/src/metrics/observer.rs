@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::time::Duration;
 
-use kafka_assigner_core::census::{Census, GRANTED, Warmth, census, warmth};
+use kafka_assigner_core::counts::{GRANTED, GroupCounts, WarmUpShares, counts, warm_up_shares};
 use kafka_assigner_core::record::{Phase, UnbegunReason};
 use kafka_assigner_core::state::GroupState;
 use kafka_assigner_types::name::GroupName;
@@ -64,9 +64,9 @@ pub(crate) async fn observe(metrics: &Metrics, group: &ServedGroup, clock: Monot
                 // Counting takes a while, so nobody who reads the view waits for it.
                 let state = group.snapshot();
                 observer.look(&state);
-                observer.show(&census(&state), group.phases().oldest(clock.now()));
-                let warmth = warmth(&state);
-                observer.show_warmth(warmth);
+                observer.show(&counts(&state), group.phases().oldest(clock.now()));
+                let warm_up_shares = warm_up_shares(&state);
+                observer.show_warm_ups(warm_up_shares);
                 let lag = metrics.0.store.newest().0.saturating_sub(group.view().revision().0);
                 metrics.0.lag.get_or_create(&of(group.name())).set(whole(lag));
             }
@@ -97,7 +97,7 @@ impl Observer {
         }
     }
 
-    fn show(&mut self, counted: &Census, oldest_phase: Duration) {
+    fn show(&mut self, counted: &GroupCounts, oldest_phase: Duration) {
         let (families, group) = (&self.metrics.0, of(&self.group));
         families.sessions.get_or_create(&group).set(whole(counted.consumers));
         families.suspected.get_or_create(&group).set(whole(counted.suspected));
@@ -126,7 +126,7 @@ impl Observer {
     }
 
     /// Shows the routers that hold up freezes, those that hold up most by name; whoever has said its word is gone.
-    fn show_missing(&mut self, counted: &Census) {
+    fn show_missing(&mut self, counted: &GroupCounts) {
         let mut missing: Vec<_> = counted.missing_acks.iter().collect();
         missing.sort_by_key(|(router, freezes)| (Reverse(**freezes), *router));
         let rest: usize = missing.iter().skip(MOST_ROUTERS).map(|(_, freezes)| **freezes).sum();
@@ -147,11 +147,12 @@ impl Observer {
         }
     }
 
-    fn show_warmth(&self, warmth: Option<Warmth>) {
-        let shares = [("least", warmth.map(|it| it.least)), ("mean", warmth.map(|it| it.mean))];
+    fn show_warm_ups(&self, warm_up_shares: Option<WarmUpShares>) {
+        let shares =
+            [("least", warm_up_shares.map(|it| it.least)), ("mean", warm_up_shares.map(|it| it.mean))];
         for (of, share) in shares {
             let label = OfLabel { group: self.group.to_string(), of };
-            let family = &self.metrics.0.warmth;
+            let family = &self.metrics.0.warm_up_shares;
             if let Some(share) = share {
                 family.get_or_create(&label).set(share);
             } else {
@@ -163,8 +164,8 @@ impl Observer {
 
 impl Drop for Observer {
     fn drop(&mut self) {
-        self.show_missing(&Census::default());
-        self.show_warmth(None);
+        self.show_missing(&GroupCounts::default());
+        self.show_warm_ups(None);
         let (families, group) = (&self.metrics.0, of(&self.group));
         families.sessions.remove(&group);
         families.suspected.remove(&group);
@@ -210,7 +211,7 @@ mod tests {
         lab.join("b");
         lab.pass();
         observer.look(&lab.state);
-        observer.show(&census(&lab.state), Duration::from_secs(2));
+        observer.show(&counts(&lab.state), Duration::from_secs(2));
         let text = shown(&registry);
         assert!(text.contains("oldest_handoff_phase_seconds{group=\"g\"} 2.0"), "{text}");
         assert!(text.contains("handoffs_in_flight{group=\"g\",phase=\"warming\"} 1"), "{text}");
@@ -222,9 +223,9 @@ mod tests {
         assert!(text.contains("rebalance_seconds_sum{group=\"g\"} 3.0"), "{text}");
     }
 
-    fn missing(acks: impl IntoIterator<Item = (String, usize)>) -> Census {
+    fn missing(acks: impl IntoIterator<Item = (String, usize)>) -> GroupCounts {
         let missing_acks = acks.into_iter().map(|(name, freezes)| (name.parse().unwrap(), freezes)).collect();
-        Census { missing_acks, ..Census::default() }
+        GroupCounts { missing_acks, ..GroupCounts::default() }
     }
 
     #[tokio::test]
@@ -257,11 +258,11 @@ mod tests {
     async fn warmth_is_shown_while_it_is_known() {
         let mut registry = Registry::default();
         let observer = Observer::new(Metrics::new(&mut registry), "g".parse().unwrap());
-        observer.show_warmth(Some(Warmth { least: 0.25, mean: 0.5 }));
+        observer.show_warm_ups(Some(WarmUpShares { least: 0.25, mean: 0.5 }));
         let text = shown(&registry);
         assert!(text.contains("warming_progress_ratio{group=\"g\",of=\"least\"} 0.25"), "{text}");
         assert!(text.contains("warming_progress_ratio{group=\"g\",of=\"mean\"} 0.5"), "{text}");
-        observer.show_warmth(None);
+        observer.show_warm_ups(None);
         assert!(!shown(&registry).contains("warming_progress_ratio{"));
     }
 
@@ -274,7 +275,7 @@ mod tests {
             let member = lab.join(name);
             lab.settle();
             lab.report_stopped(&member, &[(tp("t", 0), 5)]);
-            observer.show(&census(&lab.state), Duration::ZERO);
+            observer.show(&counts(&lab.state), Duration::ZERO);
             let text = shown(&registry);
             let line =
                 |reason, count| format!("partitions_stopped{{group=\"g\",reason=\"{reason}\"}} {count}");
@@ -295,12 +296,12 @@ mod tests {
         let mut lab = TestGroup::with_topics(&[("t", 2)]);
         let a = lab.join_as("a", |consumer| consumer.begun = Some(BegunReport::default()));
         lab.settle();
-        observer.show(&census(&lab.state), Duration::ZERO);
+        observer.show(&counts(&lab.state), Duration::ZERO);
         let line = |reason, count| format!("partitions_not_begun{{group=\"g\",reason=\"{reason}\"}} {count}");
         let text = shown(&registry);
         assert!(text.contains(&line("granted", 2)) && text.contains(&line("failing", 0)), "{text}");
         lab.report_unbegun(&a, &[(tp("t", 0), UnbegunReason::Failing, 0)]);
-        observer.show(&census(&lab.state), Duration::ZERO);
+        observer.show(&counts(&lab.state), Duration::ZERO);
         let text = shown(&registry);
         assert!(text.contains(&line("granted", 0)) && text.contains(&line("failing", 1)), "{text}");
         drop(observer);
@@ -312,9 +313,9 @@ mod tests {
         let mut registry = Registry::default();
         let mut observer = Observer::new(Metrics::new(&mut registry), "g".parse().unwrap());
         let lab = TestGroup::with_topics(&[("t", 4)]);
-        observer.show(&census(&lab.state), Duration::ZERO);
+        observer.show(&counts(&lab.state), Duration::ZERO);
         tokio::time::advance(Duration::from_secs(2)).await;
-        observer.show(&census(&lab.state), Duration::ZERO);
+        observer.show(&counts(&lab.state), Duration::ZERO);
         let text = shown(&registry);
         assert!(text.contains("partitions_unowned{group=\"g\"} 4"), "{text}");
         assert!(text.contains("unowned_partition_seconds_total{group=\"g\"} 8.0"), "{text}");

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use kafka_assigner_core::census::partitions;
+use kafka_assigner_core::counts::partitions;
 use kafka_assigner_core::route::{Route, is_undecided, route};
 use kafka_assigner_core::state::{GroupState, Scope};
 use kafka_assigner_proto::v1::route_command::Command;

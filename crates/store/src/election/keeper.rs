@@ -36,7 +36,7 @@ pub(super) async fn keep(
 ) -> End {
     tokio::select! {
         biased;
-        // The leader's own wish needs no other reason.
+        // The leader's own will needs no other reason.
         () = release.cancelled() => End::Resigned,
         // The clock and the lease before the key: they are what the leader's right rests on.
         end = won.held.over() => end,

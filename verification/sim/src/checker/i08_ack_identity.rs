@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use kafka_assigner_core::key::Key;
-use kafka_assigner_core::record::{Capability, Handoff, Phase, Wish};
+use kafka_assigner_core::record::{Capability, Handoff, IntentKind, Phase};
 use kafka_assigner_core::state::{GroupState, Presence};
 use kafka_assigner_types::id::{Member, TopicPartition};
 use kafka_assigner_types::mode::Mode;
@@ -96,7 +96,7 @@ impl AckIdentity {
                 (handoff.new.clone(), Word::WarmFailed, handoff.id.to_string(), TopicPartition::clone(of));
             self.said.contains(&word)
         };
-        if matches!(intent.wish, Wish::Failed { .. }) && !handoff.unit.iter().any(|of| said(&of)) {
+        if matches!(intent.kind, IntentKind::Failed { .. }) && !handoff.unit.iter().any(|of| said(&of)) {
             self.expect(step, (&handoff.new, Word::WarmFailed, handoff), [at], findings);
         }
     }

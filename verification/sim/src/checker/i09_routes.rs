@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use kafka_assigner_core::census::partitions;
+use kafka_assigner_core::counts::partitions;
 use kafka_assigner_core::route::{Route, is_undecided, route};
 use kafka_assigner_core::state::GroupState;
 use kafka_assigner_proto::v1;

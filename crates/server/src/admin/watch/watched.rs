@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use kafka_assigner_core::census::{census, partitions};
+use kafka_assigner_core::counts::{counts, partitions};
 use kafka_assigner_core::record::Handoff;
 use kafka_assigner_core::state::{GroupState, Touched};
 use kafka_assigner_proto::v1::watch_event::Event;
@@ -35,7 +35,7 @@ impl WatchedEntries {
             self.began = true;
             self.config = Some(state.configured(show::config));
             self.leader = show::leader(state);
-            news.push(Event::Group(show::summary(state, &census(state))));
+            news.push(Event::Group(show::summary(state, &counts(state))));
         }
         self.note_settings(state, &mut news);
         self.note_topics(state, &mut news);

@@ -55,7 +55,7 @@ async fn a_wish_for_progress_beside_an_unanswered_request_is_asked_with_the_answ
     driver.obey(WatchCommand::AskForProgress, &mut session);
     assert_eq!(asked(&mut sent), 1, "one at a time");
     driver.receive(answer(false, -1), &mut session).expect("it tells progress");
-    assert_eq!(asked(&mut sent), 1, "the answer may be of before the wish");
+    assert_eq!(asked(&mut sent), 1, "the answer may be of before the request");
     driver.receive(answer(false, -1), &mut session).expect("it tells progress");
     assert_eq!(asked(&mut sent), 0);
 }

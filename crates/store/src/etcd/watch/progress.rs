@@ -42,13 +42,13 @@ impl StreamActivity {
         self.is_wanted = false;
     }
 
-    /// Notes a reader's wish for progress; returns true if it needs a request now. Else one is due with the next answer.
+    /// Notes a reader's request for progress; returns true if it needs a request now. Else one is due with the next answer.
     pub(super) fn wants(&mut self) -> bool {
         self.is_wanted = self.is_unanswered && self.asked_last.elapsed() < ASK_EVERY;
         !self.is_wanted
     }
 
-    /// Notes that progress was told; returns true if a request is due for a wish that came too late for this answer.
+    /// Notes that progress was told; returns true if a request is due for one that came too late for this answer.
     pub(super) fn told(&mut self) -> bool {
         self.is_unanswered = false;
         std::mem::take(&mut self.is_wanted)
@@ -110,7 +110,7 @@ mod tests {
         assert!(pulse.wants());
         pulse.asked();
         assert!(!pulse.wants() && !pulse.wants());
-        assert!(pulse.told(), "the answer may be of before the wish");
+        assert!(pulse.told(), "the answer may be of before the request");
         pulse.asked();
         assert!(!pulse.told(), "once");
         assert!(pulse.wants(), "nothing is unanswered");

@@ -11,7 +11,7 @@ use kafka_assigner_types::name::MemberName;
 
 /// The counts of one group.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Census {
+pub struct GroupCounts {
     /// Registered consumers, also those whose registration can't be read.
     pub consumers: usize,
     /// Those of them whose processes seem to be dead.
@@ -57,7 +57,7 @@ fn not_begun(state: &GroupState) -> BTreeMap<&'static str, usize> {
 
 /// Counts everything; takes time in proportion to the group's records, and to freezes under way times routers.
 #[must_use]
-pub fn census(state: &GroupState) -> Census {
+pub fn counts(state: &GroupState) -> GroupCounts {
     let (mut partitions, mut unowned) = (0, 0);
     for at in self::partitions(state, None).filter(|at| state.exists(at)) {
         partitions += 1;
@@ -76,7 +76,7 @@ pub fn census(state: &GroupState) -> Census {
         }
     }
     let registered = state.consumers().values().filter_map(Entry::readable);
-    Census {
+    GroupCounts {
         suspected: registered.filter(|consumer| consumer.suspicion().is_some()).count(),
         consumers: state.consumers().len(),
         routers: state.routers().len(),
@@ -101,7 +101,7 @@ pub fn progress<'s>(state: &'s GroupState, handoff: &Handoff, at: &TopicPartitio
 
 /// The progress of a group's warm-ups, as shares of what there is to do, from 0 to 1.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Warmth {
+pub struct WarmUpShares {
     /// That of the partition which is the least far.
     pub least: f64,
     /// The mean over the partitions.
@@ -111,7 +111,7 @@ pub struct Warmth {
 /// The progress of the partitions in [`Phase::Warming`]; `None` where of none is known how much there is to do. Those of
 /// which it is not are left out.
 #[must_use]
-pub fn warmth(state: &GroupState) -> Option<Warmth> {
+pub fn warm_up_shares(state: &GroupState) -> Option<WarmUpShares> {
     let warming = state.handoffs().keys().filter_map(|at| state.handoff(at));
     let warming = warming.filter(|handoff| handoff.phase == Phase::Warming);
     let partitions = warming.flat_map(|handoff| handoff.unit.iter().map(move |at| (handoff, at)));
@@ -119,7 +119,7 @@ pub fn warmth(state: &GroupState) -> Option<Warmth> {
         partitions.filter_map(|(handoff, at)| share(progress(state, handoff, at)?)).collect();
     let least = shares.iter().copied().reduce(f64::min)?;
     let count = u32::try_from(shares.len()).unwrap_or(u32::MAX);
-    Some(Warmth { least, mean: shares.iter().sum::<f64>() / f64::from(count) })
+    Some(WarmUpShares { least, mean: shares.iter().sum::<f64>() / f64::from(count) })
 }
 
 /// What is done of the whole, where that is known; where nothing is to be done, all of it.
@@ -197,20 +197,20 @@ mod tests {
         fresh.reset(&group.store.snapshot());
         assert!(fresh.topics()["t"].last_good().is_none());
         assert!(fresh.exists(&tp("t", 1)), "nobody knows that it is gone");
-        let counted = census(&fresh);
+        let counted = counts(&fresh);
         assert_eq!((counted.partitions, counted.unowned), (2, 0));
     }
 
     #[test]
     fn a_partition_counts_as_unowned_until_it_is_granted_and_again_when_its_owner_is_gone() {
         let mut group = TestGroup::with_topics(&[("t", 3)]);
-        assert_eq!(census(&group.state).unowned, 3);
+        assert_eq!(counts(&group.state).unowned, 3);
         group.join("a");
         group.settle();
-        let counted = census(&group.state);
+        let counted = counts(&group.state);
         assert_eq!((counted.consumers, counted.partitions, counted.unowned), (1, 3, 0));
         group.crash("a");
-        assert_eq!(census(&group.state).unowned, 3);
+        assert_eq!(counts(&group.state).unowned, 3);
     }
 
     #[test]
@@ -224,7 +224,7 @@ mod tests {
             let consumer: Consumer = group.stored(&key);
             let standing = Standing::Ending(FenceReason::NoProgress);
             group.put(&key, encode(&Consumer { standing, ..consumer }));
-            assert_eq!(census(&group.state).unowned, unowned, "{mode}");
+            assert_eq!(counts(&group.state).unowned, unowned, "{mode}");
         }
     }
 
@@ -235,7 +235,7 @@ mod tests {
         group.settle();
         group.join("b");
         group.pass();
-        assert_eq!(census(&group.state).handoffs, BTreeMap::from([(Phase::Warming, 2)]));
+        assert_eq!(counts(&group.state).handoffs, BTreeMap::from([(Phase::Warming, 2)]));
     }
 
     #[test]
@@ -247,14 +247,14 @@ mod tests {
         group.settle();
         let b = group.join("b");
         group.pass();
-        assert!(census(&group.state).missing_acks.is_empty(), "nothing freezes yet");
+        assert!(counts(&group.state).missing_acks.is_empty(), "nothing freezes yet");
         let moving: Vec<_> = group.state.handoffs().keys().cloned().collect();
         moving.iter().for_each(|at| {
             let id = group.state.handoff(at).unwrap().id.clone();
             group.say(&b, at, Some(&id), &Ack::Ready);
         });
         group.pass();
-        let missing = |group: &TestGroup| census(&group.state).missing_acks;
+        let missing = |group: &TestGroup| counts(&group.state).missing_acks;
         assert_eq!(missing(&group), BTreeMap::from([(front.name.clone(), 2), (edge.name.clone(), 2)]));
         let id = group.state.handoff(&moving[0]).unwrap().id.clone();
         group.freeze(&front, &moving[0], &id);
@@ -268,7 +268,7 @@ mod tests {
         group.settle();
         let b = group.join("b");
         group.pass();
-        assert_eq!(warmth(&group.state), None, "nothing was reported");
+        assert_eq!(warm_up_shares(&group.state), None, "nothing was reported");
         let moving: Vec<_> = group.state.handoffs().keys().cloned().collect();
         let reported = [(1, Some(4)), (9, Some(8)), (5, None)];
         let key = Key::Consumer(b.name);
@@ -281,7 +281,7 @@ mod tests {
             );
         }
         group.put(&key, encode(&consumer));
-        assert_eq!(warmth(&group.state), Some(Warmth { least: 0.25, mean: 0.625 }));
+        assert_eq!(warm_up_shares(&group.state), Some(WarmUpShares { least: 0.25, mean: 0.625 }));
     }
 
     #[test]

@@ -1,19 +1,19 @@
-//! The wish to join again.
+//! Requests to join again.
 
-/// The wish to join again: state, not an event. A plan fulfils it only where its join was sent after the wish came up, and
-/// nothing else does.
+/// The requests to join again (`rejoinNeeded` of Kafka's client): state, not an event. A plan fulfils one only where its join
+/// was sent after it came up, and nothing else does.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct RejoinWish {
+pub(super) struct RejoinRequests {
     asked: u64,
     fulfilled: u64,
 }
 
-impl RejoinWish {
+impl RejoinRequests {
     pub(super) const fn ask(&mut self) {
         self.asked += 1;
     }
 
-    /// The wishes that a join which is sent now covers.
+    /// The requests that a join which is sent now covers.
     pub(super) const fn so_far(self) -> u64 {
         self.asked
     }
