@@ -141,7 +141,7 @@ fn complete<'a>(state: &'a GroupState, handoff: &Handoff, wall: WallMillis) -> O
     Some((step, switch_writes::complete(state, handoff, wall)?))
 }
 
-/// What follows once the old owner has stopped.
+/// The step that follows once the old owner has stopped, with its writes.
 fn next<'a>(state: &'a GroupState, handoff: &Handoff, wall: WallMillis) -> Option<(Step, Draft<'a>)> {
     if handoff.catch_up {
         let step = Step::Advance { id: handoff.id.clone(), phase: Phase::CatchingUp };

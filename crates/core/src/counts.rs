@@ -122,7 +122,7 @@ pub fn warm_up_shares(state: &GroupState) -> Option<WarmUpShares> {
     Some(WarmUpShares { least, mean: shares.iter().sum::<f64>() / f64::from(count) })
 }
 
-/// What is done of the whole, where that is known; where nothing is to be done, all of it.
+/// The part of the whole that is done, where that is known; where nothing is to be done, all of it.
 fn share(progress: &Progress) -> Option<f64> {
     let total = progress.total?;
     let done = progress.done.min(total);

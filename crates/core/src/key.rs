@@ -18,7 +18,7 @@
 //!                 assigner/history
 //! ```
 //!
-//! What belongs to no group lies below `~`, which is no letter of a name.
+//! Records that belong to no group lie below `~`, which is no letter of a name.
 //!
 //! The names that go into a key are validated types, so nothing outside the group's prefix can be written.
 

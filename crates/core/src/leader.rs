@@ -54,7 +54,7 @@ use kafka_assigner_types::id::{HandoffIds, TopicPartition};
 use kafka_assigner_types::kv::LeaseId;
 use kafka_assigner_types::moment::{Moment, WallMillis};
 
-/// How long after a failed write everything is looked at again: short against every deadline, long against a
+/// The wait after a failed write before everything is looked at again: short against every deadline, long against a
 /// store's answer. It doubles while the store carries nothing out.
 const RETRY: Duration = Duration::from_millis(200);
 

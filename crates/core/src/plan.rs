@@ -328,9 +328,9 @@ impl<'a> Planner<'a> {
         self.state.registration(name).filter(takes)
     }
 
-    /// What somebody owned in `overlap` goes to another owner in that mode: nobody waits for the claims of those
-    /// before. The owner is granted it again in the stricter mode once they are over. The rest of its set does not step
-    /// back.
+    /// The mode of a grant. A partition that somebody owned in `overlap` goes to another owner in that mode: nobody
+    /// waits for the claims of those before. The owner is granted it again in the stricter mode once they are over. The
+    /// rest of its set does not step back.
     fn mode_of_grant(&self, at: &TopicPartition, unit: &[TopicPartition]) -> Mode {
         let assignment = self.state.assignment(at).filter(|assignment| assignment.owner.is_some());
         match assignment.is_some_and(|assignment| !assignment.mode.is_strict()) {

@@ -1,4 +1,4 @@
-//! Why: one value for each thing that is decided, stored with it and shown to people.
+//! Reasons: one value for each thing that is decided, stored with it and shown to people.
 
 use std::fmt;
 
@@ -38,14 +38,14 @@ pub enum Reason {
     OwnerReturned,
     /// A handoff went through.
     HandedOver {
-        /// Who gave it.
+        /// The owner that handed it over.
         from: MemberName,
-        /// What the strategy said when it began.
+        /// The reason that the strategy gave when it began.
         because: String,
     },
     /// The new owner never worked, so it went back to the old one, which still did.
     GivenBack {
-        /// Who did not take it.
+        /// The consumer that did not take it.
         from: MemberName,
     },
     /// The old owner vanished while this one was warming up.
@@ -78,7 +78,7 @@ pub enum Reason {
     Strategy {
         /// The strategy's name.
         strategy: String,
-        /// What the strategy said.
+        /// The reason that the strategy gave.
         because: String,
     },
     /// A reason that this version does not know.
@@ -140,12 +140,12 @@ pub enum CancelReason {
     NotEligible,
     /// The new owner said that it can't.
     WarmFailed {
-        /// What it said.
+        /// The reason that the new owner gave.
         reason: String,
     },
     /// An operator stopped it.
     Aborted {
-        /// What they said.
+        /// The reason that the operator gave.
         reason: String,
     },
     /// It prepared for the end of the old owner's session, and that one is not suspected to be dead any more.
@@ -156,7 +156,7 @@ pub enum CancelReason {
     Deadline {
         /// The phase.
         phase: Phase,
-        /// How long it may last, in milliseconds.
+        /// The longest time that it may last, in milliseconds.
         after_ms: u64,
         /// The routers that it waited for.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -278,12 +278,12 @@ impl fmt::Display for FenceReason {
 pub enum DeferReason {
     /// A record about it can't be read.
     Unreadable {
-        /// What is wrong with it.
+        /// The reason why it can't be read.
         error: String,
     },
     /// Nobody may have it.
     NobodyMay {
-        /// What the strategy said.
+        /// The reason that the strategy gave.
         because: String,
     },
     /// The group has its most handoffs in flight.
@@ -307,7 +307,7 @@ pub enum DeferReason {
     },
     /// Its last move was cancelled since its owner did not stop in time; the next one waits a while.
     BackingOff {
-        /// How long, in milliseconds.
+        /// The time left, in milliseconds.
         left_ms: u64,
     },
     /// The consumer that is to have it takes nothing now: it drains, may come back, or can't be read.
@@ -319,19 +319,19 @@ pub enum DeferReason {
     ClaimRunning {
         /// The owner.
         owner: MemberName,
-        /// How long at most, in milliseconds; `None`: the store has not said.
+        /// The longest time left, in milliseconds; `None`: the store has not said.
         left_ms: Option<u64>,
     },
     /// It is to be granted in a stricter mode, and who owned it before in `overlap` may still act.
     Outlived {
-        /// How long at most, in milliseconds.
+        /// The longest time left, in milliseconds.
         left_ms: u64,
     },
     /// The consumer that is to have it can't keep what its mode promises.
     ModeUnkept {
         /// The consumer.
         consumer: MemberName,
-        /// What it lacks.
+        /// The capability that it lacks.
         lacks: String,
     },
     /// Its owner vanished and may come back.
@@ -362,12 +362,12 @@ pub enum DeferReason {
     },
     /// The store was put back to an earlier state: owners whom its records do not name may still act.
     StoreRestored {
-        /// How long at most, in milliseconds.
+        /// The longest time left, in milliseconds.
         left_ms: u64,
     },
     /// A group of the same name was deleted: owners of it that reach no instance may still act.
     EarlierGroup {
-        /// How long at most, in milliseconds.
+        /// The longest time left, in milliseconds.
         left_ms: u64,
     },
     /// Two consumers stopped before the same record of it, and no operator has resumed it.

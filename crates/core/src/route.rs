@@ -1,4 +1,4 @@
-//! What routers should be told: where the requests for a partition go, derived from the records.
+//! The routes that routers should be told: where the requests for a partition go, derived from the records.
 
 use crate::record::Owner;
 use crate::state::{GroupState, Presence};
@@ -11,7 +11,7 @@ pub enum Route {
     Open {
         /// The owner.
         owner: Member,
-        /// Where it takes requests; empty: it did not say.
+        /// The address at which it takes requests; empty: it did not say.
         endpoint: String,
         /// The epoch that each request has to carry.
         epoch: Epoch,

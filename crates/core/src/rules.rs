@@ -140,7 +140,7 @@ const BEFORE: &[Phase] = &[Phase::Warming, Phase::Ready];
 /// The rows of `overlap`.
 pub const OVERLAP: &[Rule] = &[
     Rule { name: "topic gone", phases: ANY, when: |f| f.extent == Extent::Gone, then: |_| Follow::Forget },
-    // What is left of the unit has its owner; from Complete on it needs the handoff to change hands without a gap.
+    // The rest of the unit has its owner; from Complete on it needs the handoff to change hands without a gap.
     Rule {
         name: "part of it gone",
         phases: BEFORE,

@@ -262,7 +262,7 @@ fn understand_handoff(at: &TopicPartition, record: &Record) -> Result<HandoffRec
     }
 }
 
-/// What stands in the records.
+/// The contents of the records.
 impl GroupState {
     /// The key layout of the group.
     #[must_use]

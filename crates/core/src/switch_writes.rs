@@ -1,7 +1,7 @@
 //! The switch of a unit: the writes of the phases in which the old owner stops and the new one begins.
 //!
-//! Whoever hears the word that a phase waits for writes what follows from it with it, in one transaction, so that
-//! neither a leader nor another hop lies inside the gap; the leader writes the same where that did not happen.
+//! The instance that hears the word that a phase waits for writes what follows from it with it, in one transaction, so
+//! that neither a leader nor another hop lies inside the gap; the leader writes the same where that did not happen.
 
 use crate::draft::{Draft, next_epoch, owner_of};
 use crate::reason::Reason;

@@ -53,7 +53,7 @@ pub struct TestGroup {
     epochs: BTreeMap<TopicPartition, (Epoch, Epoch, Option<Member>)>,
 }
 
-/// When the leader's clock begins.
+/// The beginning of the leader's clock.
 const START: Moment = Moment(Duration::from_secs(1));
 
 impl Default for TestGroup {
@@ -80,7 +80,7 @@ impl Default for TestGroup {
     }
 }
 
-/// What is written and changed by hand.
+/// Writes and changes by hand.
 impl TestGroup {
     /// A group with these topics of so many partitions.
     #[must_use]
@@ -184,7 +184,7 @@ impl TestGroup {
         self.running.extend(kept.map(|lease| (lease, moment)).collect::<Vec<_>>());
     }
 
-    /// What the store says of the leases in doubt is known at every moment.
+    /// The store's answers about the leases in doubt are known at every moment.
     fn ask_leases(&mut self) {
         self.keep_alive();
         let wanted = claim::doubtful(&self.state, self.state.assignments().keys());
@@ -192,7 +192,7 @@ impl TestGroup {
         self.leader.hear(&self.leases, self.moment);
     }
 
-    /// What the store says of `asked`.
+    /// The store's answers about `asked`.
     fn answer(&self, asked: &BTreeMap<LeaseId, Duration>) -> Leases {
         let left = |lease: &LeaseId, ttl: Duration| match self.age_of(*lease) {
             Some(age) if age < ttl => Remaining::Left(ttl.saturating_sub(age)),
@@ -202,7 +202,7 @@ impl TestGroup {
     }
 }
 
-/// What the leader does.
+/// The work of the leader.
 impl TestGroup {
     /// The leader's knowledge.
     #[must_use]

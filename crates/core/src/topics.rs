@@ -58,7 +58,7 @@ struct Denied {
     /// The id that was told in place of the one that the group has; `None` = that there is no such topic.
     other: Option<TopicId>,
     times: u32,
-    /// When the last of them came that counted.
+    /// The time of the last of them that counted.
     last: Moment,
 }
 
@@ -232,7 +232,7 @@ mod tests {
 
     const REFRESH: Duration = Duration::from_secs(10);
 
-    /// What is written after Kafka's `answers`, one every `interval`.
+    /// The writes after Kafka's `answers`, one every `interval`.
     fn after(state: &GroupState, answers: &[Found], interval: Duration) -> Vec<Vec<Write>> {
         let mut denials = Denials::new(REFRESH);
         let moments = (1..).map(|n| Moment(interval * n));

@@ -145,7 +145,7 @@ fn owned(
     let assignment = state.assignment(at)?;
     assignment.owner.as_ref().filter(|owner| owner.is(member))?;
     // In `overlap` its record goes at once, and the handoff of a set needs all of it until it is over.
-    // What was granted before the topic was gone is shown once it is granted anew.
+    // A partition that was granted before the topic was gone is shown once it is granted anew.
     if state.is_of_earlier_topic(at) || (assignment.mode.is_strict() && !state.exists(at)) {
         return None;
     }

@@ -30,7 +30,7 @@ use crate::topics::{TopicBoard, TopicRefresher, TopicSource};
 use crate::touch;
 use served_history::ServedHistory;
 
-/// How long the tasks of an instance that stops may take to end.
+/// The longest time for the tasks of an instance that stops to end.
 const LAST_CALLS: Duration = Duration::from_secs(5);
 
 /// One instance; clones are handles of the same.
@@ -42,7 +42,7 @@ struct Inner {
     store: Arc<dyn Store>,
     options: Arc<Options>,
     topics: Option<Arc<dyn TopicSource>>,
-    /// What the leaders of this instance want to know of topics.
+    /// The topics that the leaders of this instance want to know of.
     board: TopicBoard,
     clock: Monotonic,
     entropy: Arc<Entropy>,

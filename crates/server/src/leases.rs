@@ -13,8 +13,8 @@ use tokio::time::sleep;
 /// ended at once; then this many find their answers about as fast as a store gives them.
 const AT_A_TIME: usize = 16;
 
-/// How long the answers may take together: long against a store's answer, short against every claim. What has no
-/// answer until then is asked again for the next decision.
+/// The longest time for all answers together: long against a store's answer, short against every claim. A lease that
+/// has no answer until then is asked for again for the next decision.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// The store's answers about `doubtful` now. An answer that does not come in time is left out, which nobody takes for an end.

@@ -1,7 +1,7 @@
 //! Every metric of an instance: name, unit, meaning, label values.
 //!
-//! What is counted where it happens is counted here; what has to be derived from a group's view is derived by the
-//! group's leader ([`observer`]), so that it is reported once.
+//! Events that are counted where they happen are counted here; figures that have to be derived from a group's view are
+//! derived by the group's leader ([`observer`]), so that they are reported once.
 
 mod access;
 mod containment;

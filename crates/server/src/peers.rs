@@ -21,8 +21,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::options::Options;
 
-/// How long an instance that is not a group's preferred one waits before it campaigns. Long enough for the
-/// preferred one to see the vacancy, short against a leader's time to live.
+/// The wait of an instance that is not a group's preferred one before it campaigns. Long enough for the preferred one
+/// to see the vacancy, short against a leader's time to live.
 const HEAD_START: Duration = Duration::from_millis(300);
 
 /// `{prefix}~/instances/{id}`: one running instance.
@@ -166,7 +166,7 @@ pub(crate) async fn stay_registered(store: Arc<dyn Store>, options: Arc<Options>
             };
             tokio::time::sleep(wait).await;
         };
-        // What a request that is dropped here leaves behind runs out by itself.
+        // A request that is dropped here may leave a lease behind, which runs out by itself.
         if stop.run_until_cancelled(renewing).await.is_none() {
             break;
         }

@@ -16,13 +16,13 @@ use crate::group::ServedGroup;
 use crate::instance::Instance;
 use crate::refusal;
 
-/// How often an ack is judged anew when the record changed under it; each time somebody else made progress.
+/// The most times that an ack is judged anew when the record changed under it; each time somebody else made progress.
 const ATTEMPTS: usize = 5;
 
 /// In how many of them units share transactions. After that each has its own, and stands in no other's way.
 const JOINT: usize = 2;
 
-/// How many of them may end without an answer of the store. Each takes seconds, and the client waits for five.
+/// The most of them that may end without an answer of the store. Each takes seconds, and the client waits for five.
 const UNANSWERED: usize = 1;
 
 /// Limits that nothing shares a transaction under.

@@ -162,7 +162,7 @@ fn measured(state: &GroupState, handoff: &Handoff, acks: &[&MemberAck], write: W
     let is_moved = |assignment: &Assignment| assignment.owner.as_ref().is_some_and(|o| o.is(&handoff.new));
     let gap = acks.iter().find_map(|ack| Some((&ack.at, gap_ms(handoff, &ack.ack)?)));
     let Some((at, gap_ms)) = gap else { return write };
-    // What can't be read is left alone.
+    // A record that can't be read is left alone.
     let assignment = state.assignments().get(at).and_then(Entry::readable).filter(|entry| is_moved(entry));
     let Some(assignment) = assignment else { return write };
     let next = Assignment { gap_ms: Some(gap_ms), ..Assignment::clone(assignment) };

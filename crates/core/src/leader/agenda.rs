@@ -10,14 +10,14 @@ use kafka_assigner_types::id::TopicPartition;
 use kafka_assigner_types::moment::Moment;
 use kafka_assigner_types::name::MemberName;
 
-/// How often everything is looked at though nothing happened: bounds what a missed event can cost.
+/// The time after which everything is looked at though nothing happened: bounds what a missed event can cost.
 const TICK: Duration = Duration::from_secs(10);
 
-/// How long a plan that had to leave something out waits for more handoffs to end before the next one.
+/// The wait of a plan that had to leave something out for more handoffs to end before the next one.
 const REFILL: Duration = Duration::from_millis(50);
 
-/// How long after the store did not say what is left of a lease it is asked again: long against its answer, short
-/// against every claim.
+/// The wait after the store did not say what is left of a lease, before it is asked again: long against its answer,
+/// short against every claim.
 const ASK_AGAIN: Duration = Duration::from_millis(200);
 
 /// The longest that changes of membership can put a plan off, in debounces.
@@ -33,15 +33,15 @@ pub(super) struct Agenda {
     has_more: bool,
     plan: Option<Timer>,
     next_tick: Moment,
-    /// When a plan may come out otherwise by the passing of time alone.
+    /// The time at which a plan may come out otherwise by the passing of time alone.
     revisit: Option<Moment>,
-    /// When the first phase is overdue.
+    /// The time at which the first phase is overdue.
     deadline: Option<Moment>,
-    /// When the first claim ends for which somebody waits.
+    /// The end of the first claim for which somebody waits.
     claim_ends: Option<Moment>,
 }
 
-/// When to plan.
+/// The time for the next plan.
 #[derive(Debug, Clone, Copy)]
 struct Timer {
     at: Moment,

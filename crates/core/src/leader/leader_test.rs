@@ -190,7 +190,7 @@ fn a_takeover_counts_once_wherever_it_is_seen() {
     assert_eq!(other.memory().suspicions.taken_over(group.moment).collect::<Vec<_>>(), ["a"]);
 }
 
-/// What explains a plan is made by a leader that has just begun.
+/// Explanations of a plan are made by a leader that has just begun.
 #[test]
 fn who_explains_remembers_the_deaths_that_the_leader_has_seen() {
     let mut group = TestGroup::with_topics(&[("t", 1)]);

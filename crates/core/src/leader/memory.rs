@@ -39,12 +39,12 @@ pub struct Memory {
     pub(super) suspicions: Suspicions,
 }
 
-/// How many freezes a router has missed in a row, in whichever sessions. Those that run at the same time are one: it is
-/// silent once.
+/// The number of freezes that a router has missed in a row, in whichever sessions. Those that run at the same time are
+/// one: it is silent once.
 #[derive(Debug, Clone)]
 struct Misses {
     count: u32,
-    /// When the last of them was counted.
+    /// The time at which the last of them was counted.
     at: Moment,
 }
 
@@ -301,9 +301,9 @@ impl Memory {
 
     /// The time for which those who owned `at` before in `overlap` may still act beside its owner; zero where nobody can.
     ///
-    /// Whoever lost it was over, or had let go, when this leader saw the grant: claims of theirs end within two thirds
-    /// of the longest time to live from then on, or within the outage grace of one whose session ended without its word. An
-    /// operator's word that they have stopped leaves nothing to wait for.
+    /// Those who lost it were over, or had let go, when this leader saw the grant: claims of theirs end within two
+    /// thirds of the longest time to live from then on, or within the outage grace of one whose session ended without
+    /// its word. An operator's word that they have stopped leaves nothing to wait for.
     #[must_use]
     pub fn outlived_for(&self, state: &GroupState, at: &TopicPartition, now: Moment) -> Duration {
         let Some(assignment) = state.assignment(at).filter(|_| !state.owners_have_stopped(at)) else {

@@ -47,7 +47,7 @@ impl<'a> Outlook<'a> {
         outlook
     }
 
-    /// What is granted again moves with a later plan, and with it the rest of its co-partitioned unit.
+    /// Partitions that are granted again move with a later plan, and with them the rest of their co-partitioned unit.
     fn leave_open(&mut self, unit: &[TopicPartition]) {
         let rest: Vec<TopicPartition> = unit.iter().flat_map(|at| self.unit_of(at)).collect();
         self.open.extend(unit.iter().cloned().chain(rest));

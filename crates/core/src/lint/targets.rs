@@ -76,7 +76,7 @@ fn stopped_are_held(effect: &Effect<'_>) -> Option<String> {
     })
 }
 
-/// What moves already goes on until its handoff is cleared.
+/// A partition that moves already goes on until its handoff is cleared.
 fn partitions_exist(effect: &Effect<'_>) -> Option<String> {
     let missing =
         |gain: &Gain<'_>| !effect.before.exists(gain.at) && !effect.before.handoffs().contains_key(gain.at);

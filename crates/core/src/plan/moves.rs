@@ -30,7 +30,7 @@ impl Planner<'_> {
         if let Some(error) = &unit.unreadable {
             return self.defer(&unit.partitions, None, DeferReason::Unreadable { error: error.clone() });
         }
-        // What is granted again by this plan moves with the next one, and the rest of its set with it.
+        // Partitions that this plan grants again move with the next one, and the rest of their set with them.
         if unit.partitions.iter().any(|at| self.renewed.contains(at)) {
             return;
         }
@@ -86,7 +86,8 @@ impl Planner<'_> {
         let new = Member { name: (*target).clone(), incarnation: registration.incarnation.clone() };
         let why = self.why_it_moves(part);
         let prepared = self.prepared(partitions);
-        // What is prepared for the end of a session that seems to be dead stays so: nobody asks such a process to stop.
+        // A unit that is prepared for the end of a session that seems to be dead stays so: nobody asks such a process
+        // to stop.
         if !prepared.is_empty() && self.waits_for_suspect(owner, self.mode_of_move(unit, partitions)) {
             return;
         }

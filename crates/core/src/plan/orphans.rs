@@ -18,7 +18,7 @@ use kafka_assigner_types::mode::Mode;
 use kafka_assigner_types::moment::millis;
 use kafka_assigner_types::name::MemberName;
 
-/// What becomes of a partition in the search for orphans.
+/// The result for a partition in the search for orphans.
 enum Claimant {
     Working,
     Grant { to: MemberName, from: Option<MemberName> },
@@ -64,9 +64,10 @@ impl Planner<'_> {
     /// wait for that, since the part no longer moves with what is granted.
     fn clear_dead(&mut self, at: &TopicPartition) {
         let Some(handoff) = self.state.handoff(at) else { return };
-        // What the old owner said of where it stopped goes into the grant; from Complete on the assignment has it.
+        // The report of the old owner about where it stopped goes into the grant; from Complete on the assignment has
+        // it.
         let keeps_offset = handoff.phase.is_in_flight() && !handoff.stopped_at.is_empty();
-        // Whoever has still to let go says so to the handoff.
+        // A member that has still to let go says so to the handoff.
         let is_awaited = handoff.phase == Phase::Complete
             && !handoff.mode.is_strict()
             && !self.state.presence(&handoff.old).is_over();

@@ -1,4 +1,4 @@
-//! Which topics move together.
+//! The sets of topics that move together.
 
 use std::collections::BTreeMap;
 

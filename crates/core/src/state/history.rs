@@ -1,4 +1,4 @@
-//! What was before the group: the store's history, and an earlier group of its name.
+//! The things that were before the group: the store's history, and an earlier group of its name.
 
 use std::sync::Arc;
 
@@ -78,7 +78,7 @@ impl GroupState {
             let grace_ms = if assignment.mode.is_strict() { 0 } else { grace_ms };
             ttl_ms.max(grace_ms).max(assignment.outlived_grace_ms)
         };
-        // What can't be read may be anything that is allowed.
+        // A registration that can't be read may have anything that is allowed.
         let unread = longest_session.max(millis(LONGEST_OUTAGE_GRACE));
         let claims = self.assignments().values().map(|entry| entry.last_good().map_or(unread, &of));
         let leaving = self.handoffs().keys().filter_map(|at| self.handoff(at)?.old_owner.as_ref());

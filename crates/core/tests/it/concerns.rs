@@ -1,4 +1,4 @@
-//! Whom a change concerns: known at every instance, whoever serves the member's stream.
+//! The members that a change concerns: known at every instance, whoever serves the member's stream.
 
 use std::time::Duration;
 

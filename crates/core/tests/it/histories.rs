@@ -29,7 +29,7 @@ pub(crate) fn same(a: &BTreeMap<TopicPartition, Role>, b: &BTreeMap<TopicPartiti
     a.keys().eq(b.keys()) && a.iter().all(|(at, role)| role.is_same(&b[at]))
 }
 
-/// Whom the records name where, found by looking at each of them.
+/// The partitions at which the records name each member, found by looking at each of them.
 fn named(state: &GroupState) -> BTreeMap<MemberName, BTreeSet<TopicPartition>> {
     let mut named: BTreeMap<MemberName, BTreeSet<TopicPartition>> = BTreeMap::new();
     for (at, entry) in state.assignments() {
@@ -56,7 +56,7 @@ fn indexed(state: &GroupState) -> BTreeMap<MemberName, BTreeSet<TopicPartition>>
         .collect()
 }
 
-/// Who may have a partition: subscribed to all that moves with it, and takes partitions.
+/// True if a consumer may have a partition: it is subscribed to all that moves with it, and takes partitions.
 fn has_a_taker(group: &TestGroup, at: &TopicPartition) -> bool {
     let label = |topic: &_| group.state.topics()[topic].readable().and_then(|t| t.copartition.clone());
     let mine = label(&at.topic);

@@ -27,7 +27,7 @@ fn ack(what: usize, number: usize) -> Ack {
     }
 }
 
-/// What is stored, but for epochs, which follow from the revisions of the writes.
+/// The stored values, but for epochs, which follow from the revisions of the writes.
 fn stored(group: &TestGroup) -> BTreeMap<Vec<u8>, Value> {
     let without_epochs = |record: &kafka_assigner_types::kv::Record| {
         let mut value: Value = serde_json::from_slice(&record.value).unwrap_or(Value::Null);

@@ -1,4 +1,4 @@
-//! What a plan does, defers, and leaves alone.
+//! The actions and deferrals of a plan, and the units that it leaves alone.
 
 use std::time::Duration;
 

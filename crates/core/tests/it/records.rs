@@ -1,4 +1,4 @@
-//! What can't be read is left alone, is reported, and heals (I11).
+//! Records that can't be read are left alone, are reported, and heal (I11).
 
 use kafka_assigner_core::ack::{Ack, Verdict, abort};
 use kafka_assigner_core::advance::advance;
@@ -95,7 +95,7 @@ fn a_member_keeps_what_it_does_while_its_partition_is_undecided() {
 
 #[test]
 fn what_heals_is_looked_at_by_everybody() {
-    // Who has a role in it was never known here, so nobody can be named.
+    // The members with a role in it were never known here, so nobody can be named.
     let mut group = TestGroup::with_topics(&[("t", 1)]);
     group.join("a");
     group.join("b");
@@ -236,7 +236,7 @@ fn an_old_owner_with_an_unreadable_registration_still_works_for_all_we_know() {
     assert!(!good.is_empty());
 }
 
-/// What a newer version may write into a record of this one.
+/// The record as a newer version may write it in place of one of this version.
 fn newer(record: &serde_json::Value) -> bytes::Bytes {
     record.to_string().into()
 }

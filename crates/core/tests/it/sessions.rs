@@ -1,4 +1,4 @@
-//! How consumers come, go and come back.
+//! The coming, going and coming back of consumers.
 
 use std::time::Duration;
 

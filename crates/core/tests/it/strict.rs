@@ -66,7 +66,7 @@ fn phase(group: &TestGroup) -> Option<Phase> {
     group.state.handoff(&at()).map(|handoff| handoff.phase)
 }
 
-/// Where the only handoff is.
+/// The partition of the only handoff.
 fn moving(group: &TestGroup) -> TopicPartition {
     group.state.handoffs().keys().next().expect("a handoff").clone()
 }

@@ -174,7 +174,7 @@ fn half_switched() -> (TestGroup, Member, TopicPartition) {
     group.settle();
     let late = if group.owner(&tp("t", 0)) == Some("y") { tp("t", 0) } else { tp("u", 0) };
     group.later(Duration::from_secs(60));
-    // What y had is x's again, and y may act on it for a while.
+    // The partition that y had is x's again, and y may act on it for a while.
     group.crash("y");
     group.settle();
     group.topic_in_set("t", 1, "s");

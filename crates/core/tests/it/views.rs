@@ -1,4 +1,4 @@
-//! What a member is told follows from the records (I9).
+//! The view of a member follows from the records (I9).
 
 use kafka_assigner_core::test_group::{TestGroup, tp};
 use kafka_assigner_core::view::{ConsumerView, Role};

@@ -12,7 +12,7 @@ use super::service::AdminService;
 use super::show;
 use crate::refusal;
 
-/// Which partitions are asked for.
+/// The partitions that are asked for.
 struct Filter {
     topic: Option<TopicName>,
     consumer: Option<MemberName>,

@@ -121,7 +121,7 @@ impl AdminService {
             let group = self.current(&request.group).await?;
             let state = group.snapshot();
             let (records, config) = deletable(&state, &group)?;
-            // Whoever acts now must not do so in a group that is created in its place.
+            // A member that acts now must not do so in a group that is created in its place.
             refuse_claims(
                 &state,
                 &leases::ask(&**self.instance.store(), &owners(&state), self.instance.entropy().number())
@@ -184,7 +184,7 @@ fn refuse_claims(state: &GroupState, leases: &Leases) -> Result<(), Status> {
     Ok(())
 }
 
-/// How many records a group has that may be deleted, and the revision of its configuration.
+/// The number of records of a group that may be deleted, and the revision of its configuration.
 fn deletable(
     state: &GroupState,
     group: &ServedGroup,

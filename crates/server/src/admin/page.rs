@@ -8,7 +8,7 @@ use tonic::Status;
 
 use crate::refusal;
 
-/// What a page holds where the request does not say.
+/// The size of a page where the request does not say.
 const DEFAULT: usize = 1_000;
 
 /// The most entries of a page, and of each list in an answer without pages.

@@ -111,7 +111,7 @@ fn response(state: &GroupState, plan: &Plan) -> PlanResponse {
     }
 }
 
-/// What an action means for each of its partitions; nothing for one that only tidies up.
+/// The meaning of an action for each of its partitions; nothing for one that only tidies up.
 fn moves<'a>(
     state: &GroupState,
     action: &'a Action,
@@ -150,7 +150,8 @@ fn deferrals(deferral: &Deferral) -> impl Iterator<Item = (&TopicPartition, Plan
     })
 }
 
-/// What each consumer owns now, and once the moves under way and the planned ones went through.
+/// The number of partitions that each consumer owns now, and once the moves under way and the planned ones went
+/// through.
 fn loads(state: &GroupState, moves: &BTreeMap<&TopicPartition, PlannedMove>) -> Vec<ConsumerLoad> {
     let mut loads: BTreeMap<String, (u32, u32)> =
         state.consumers().keys().map(|name| (name.to_string(), (0, 0))).collect();
@@ -171,7 +172,7 @@ fn loads(state: &GroupState, moves: &BTreeMap<&TopicPartition, PlannedMove>) -> 
     loads.map(|(consumer, (before, after))| ConsumerLoad { consumer, before, after }).collect()
 }
 
-/// Who owns the partition once its move under way went through.
+/// The owner of the partition once its move under way went through.
 fn destination<'s>(state: &'s GroupState, at: &TopicPartition) -> Option<&'s MemberName> {
     let moves = |handoff: &&Handoff| handoff.phase.is_in_flight() && !state.leaves_open(handoff);
     let moving = state.handoff_of(at).filter(moves);

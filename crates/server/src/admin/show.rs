@@ -131,7 +131,8 @@ fn suspicion(mark: &record::Suspicion) -> v1::Suspicion {
     v1::Suspicion { sign: sign.into(), instance: mark.by.clone(), since_unix_ms: unix_ms(mark.since) }
 }
 
-/// How many partitions a consumer has in which role; of one whose registration can't be read, those that name it.
+/// The number of partitions that a consumer has in each role; of one whose registration can't be read, those that name
+/// it.
 fn roles(state: &GroupState, name: &MemberName, entry: &Entry<record::Consumer>) -> v1::Consumer {
     let mut shown = v1::Consumer::default();
     let member = entry.last_good().map(|consumer| kafka_assigner_types::id::Member {

@@ -39,7 +39,7 @@ struct Wanted {
     mode: Option<ModeOverride>,
 }
 
-/// What a SetTopic asks of a topic's mode.
+/// The change of a topic's mode that a SetTopic asks for.
 #[derive(Clone, Copy)]
 enum ModeOverride {
     /// The group's.
@@ -153,7 +153,7 @@ impl AdminService {
     }
 }
 
-/// What a SetTopic comes to.
+/// The result of a SetTopic.
 struct TopicWrite {
     /// `None`: the topic is as it should be.
     txn: Option<Txn>,

@@ -25,7 +25,7 @@ use watched::WatchedEntries;
 /// The stream of a group's changes.
 pub type Events = ReceiverStream<Result<WatchEvent, Status>>;
 
-/// How many events a reader may be behind; some 3 MB.
+/// The most events that a reader may be behind; some 3 MB.
 const MOST_BEHIND: usize = 10_000;
 
 /// The most watchers of one instance: each keeps what it was told, which is as large as the group.

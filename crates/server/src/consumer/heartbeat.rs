@@ -45,7 +45,7 @@ impl ConsumerService {
                 let stream = request.stream.as_ref();
                 let heard = HeardMember { group: &group, member: &member, stream, ttl: registered.ttl() };
                 let confirmation = self.look_at_stream(&heard).await;
-                // What there was no time for is reported again.
+                // Progress that there was no time for is reported again.
                 let taken_in = timeout_at(deadline, self.take_progress(&group, &member, &request)).await;
                 tracing::trace!(consumer = %member, in_time = taken_in.is_ok(), "progress");
                 confirmation

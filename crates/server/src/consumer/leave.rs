@@ -13,7 +13,7 @@ use crate::access::CallPermit;
 use crate::group::ServedGroup;
 use crate::refusal;
 
-/// How often leaving is tried anew when the registration changed under it (by a progress report, say).
+/// The most times that leaving is tried anew when the registration changed under it (by a progress report, say).
 const ATTEMPTS: usize = 5;
 
 impl ConsumerService {

@@ -121,8 +121,8 @@ fn busy(state: &GroupState, member: &Member, item: &BusyPartition) -> Option<(St
     is_meant.then(|| (at.to_string(), handoff.id.clone()))
 }
 
-/// What is reported of a warm-up that the member was told to do; anything else is passed over, so that nothing a
-/// client makes up comes into a record.
+/// The progress that is reported of a warm-up that the member was told to do; anything else is passed over, so that
+/// nothing a client makes up comes into a record.
 fn warm_up(state: &GroupState, member: &Member, item: &WarmProgress) -> Option<(String, Progress)> {
     let at = convert::partition(&item.topic, item.partition).ok()?;
     let handoff = state.handoff_of(&at).filter(|handoff| handoff.new == *member)?;

@@ -23,7 +23,7 @@ impl Renewals {
     /// Renews until the session is over, and returns why. Such a client has no clock of its own, so it is fenced here
     /// when two thirds of its time to live have passed since the sending of the last confirmed renewal.
     ///
-    /// What the view calls over is not renewed any more, whether or not the client reads its stream.
+    /// A session that the view calls over is not renewed any more, whether or not the client reads its stream.
     pub(super) async fn run(self) -> FenceReason {
         if !self.session.renews {
             return std::future::pending().await;

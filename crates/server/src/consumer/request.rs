@@ -113,8 +113,8 @@ fn renewal(value: i32) -> Result<Renewal, Status> {
     }
 }
 
-/// What the client can do. One that renews its new session and can't take a snapshot would be granted partitions, and
-/// lose them at the end of a lease that it is never told.
+/// The abilities of the client. One that renews its new session and can't take a snapshot would be granted partitions,
+/// and lose them at the end of a lease that it is never told.
 fn capabilities(request: &RegisterRequest, renewal: Renewal) -> Result<BTreeSet<Capability>, Status> {
     let capabilities: BTreeSet<Capability> = request.capabilities().filter_map(capability).collect();
     let knows_lease = request.resume_lease != 0 || capabilities.contains(&Capability::Snapshot);

@@ -31,7 +31,7 @@ use crate::suspicion::AttachedStream;
 /// The most roles that debug builds compare with a look at everything, at each change.
 const MOST_COMPARED: usize = 1_000;
 
-/// How long after a failure the stream tries again what it writes in its client's stead: short against every
+/// The wait after a failure before the stream tries again what it writes in its client's stead: short against every
 /// deadline, long against an answer of the store.
 const RETRY: Duration = Duration::from_secs(1);
 
@@ -40,7 +40,7 @@ pub(super) fn fenced_stream(cluster_id: &str, revision: Revision, reason: &Fence
     Commands::only(CommandHeader { cluster_id, revision }.fenced(reason))
 }
 
-/// What to do next on a stream.
+/// The next thing to do on a stream.
 enum Next {
     /// Tell the member so, which may be nothing; then record what a client does not say itself.
     Tell(Revision, Vec<AssignmentCommand>, Vec<MemberAck>),
@@ -57,7 +57,7 @@ struct ConsumerStream {
     attached: AttachedStream,
     connection: ConnectionEnd,
     reader: CommandSender<AssignmentCommand>,
-    /// What the member knows; `None` before the first command.
+    /// The view that the member knows; `None` before the first command.
     known: Option<ConsumerView>,
     bare: BareRevision,
 }
@@ -224,7 +224,7 @@ impl ConsumerStream {
         Next::Tell(state.revision(), commands, taking)
     }
 
-    /// What its client does not say of `roles`: it counts as processing what it was told to own.
+    /// The acknowledgements of `roles` that its client does not send: it counts as processing what it was told to own.
     fn taking(&self, roles: &BTreeMap<TopicPartition, Role>) -> Vec<MemberAck> {
         if self.session.says_taken {
             return Vec::new();
@@ -303,7 +303,7 @@ impl ConsumerStream {
     }
 }
 
-/// What a client without that call would say of a partition that was handed to it.
+/// The acknowledgement that a client without that call would send of a partition that was handed to it.
 fn taken(at: &TopicPartition, role: &Role) -> Option<MemberAck> {
     let Role::Owner { taking: Some(id), .. } = role else { return None };
     Some(MemberAck { at: at.clone(), handoff: Some(id.clone()), ack: Ack::Taken(Taken::default()) })

@@ -26,7 +26,7 @@ pub(crate) async fn run(coordinator: Coordinator) {
             // An instance came or went: campaign again with the new head start.
             () = peers.another_head_start(group.name(), head_start) => {}
         }
-        // What a dropped campaign has left behind is cleared away here.
+        // The key that a dropped campaign has left behind is cleared away here.
         election.close().await;
     }
 }

@@ -63,7 +63,7 @@ impl Leading<'_> {
             self.take_in_all();
             let Some(pass) = self.pass().await else { return };
             let wake = self.act(&pass).await;
-            // What was heard meanwhile is looked at now; else the timer is for when nothing happens.
+            // Events that were heard meanwhile are looked at now; else the timer is for when nothing happens.
             if !self.has_news && !self.has_stopped {
                 self.rest_until(wake).await;
             }
@@ -208,7 +208,7 @@ impl Leading<'_> {
         let wake = self.coordinator.clock.instant(wake);
         tokio::select! {
             biased;
-            // What happened comes first; the timer is for when nothing does.
+            // Events come first; the timer is for when nothing happens.
             notice = self.updates.next() => self.take_in(notice),
             () = tokio::time::sleep_until(wake) => {}
         }

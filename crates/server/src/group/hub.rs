@@ -23,12 +23,12 @@ pub(crate) struct Hub {
     closed: AtomicBool,
 }
 
-/// What a stream and the hub share.
+/// The state that a stream and the hub share.
 #[derive(Debug)]
 struct Bell {
     incarnation: Incarnation,
     rung: Notify,
-    /// What may differ since the stream last took it.
+    /// The part that may differ since the stream last took it.
     scope: Mutex<Scope>,
     leaving: AtomicBool,
 }

@@ -143,7 +143,7 @@ impl Sessions {
         self.pages().retain(|name, _| state.consumers().contains_key(name));
     }
 
-    /// How many sessions are remembered.
+    /// The number of sessions that are remembered.
     #[cfg(test)]
     fn len(&self) -> usize {
         self.pages().len()

@@ -15,7 +15,8 @@ use tokio::time::Instant;
 /// one attempt, and instances that restart one after the other refuse several.
 const SHORTEST: Duration = Duration::from_secs(60);
 
-/// Whoever was not heard for longer is forgotten: far longer than any session lives without a heartbeat.
+/// The time after which a session that was not heard is forgotten: far longer than any session lives without a
+/// heartbeat.
 const FORGOTTEN_AFTER: Duration = Duration::from_secs(900);
 
 /// So few are not worth to be sought through.

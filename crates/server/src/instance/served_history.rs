@@ -36,7 +36,7 @@ pub(super) struct ServedHistory {
     pub(super) identity: Arc<StoreIdentity>,
     /// Set once anything has shown that the store was put back.
     pub(super) fallen_store: Arc<FallenStore>,
-    /// When this instance began to serve it.
+    /// The time at which this instance began to serve it.
     since: Instant,
     /// The store, with the one watch of everything that is served.
     pub(super) store: SharedWatch,

@@ -10,8 +10,8 @@ use tokio::time::sleep;
 use super::Instance;
 use crate::identity::{StoreIdentity, read, replace};
 
-/// How often the identity is read, in one linearizable read for each instance. A watch would not do: on a store that was
-/// put back it waits for a revision that comes much later.
+/// The time between two readings of the identity, each in one linearizable read for each instance. A watch would not
+/// do: on a store that was put back it waits for a revision that comes much later.
 const EVERY: Duration = Duration::from_secs(1);
 
 /// One read of the store's identity, and what it says.
@@ -78,7 +78,7 @@ impl Instance {
             history => history,
         };
         if history == StoreHistory::WentBack {
-            // What is begun on it may fail, and writes may lift the revision until the next look.
+            // Work that is begun on it may fail, and writes may lift the revision until the next look.
             known.fallen_store.note();
         }
         Ok(Look { history, identity, at })

@@ -1,4 +1,4 @@
-//! What goes wrong in one group, and is kept from the others.
+//! Failures of one group that are kept from the others.
 
 use kafka_assigner_core::plan::NoPlan;
 use kafka_assigner_types::name::GroupName;

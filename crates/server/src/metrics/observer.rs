@@ -1,4 +1,4 @@
-//! What an instance that leads sees of the group over time: how long it moves, and how many there are of what.
+//! The observations of a group over time by the instance that leads: how long it moves, and how many there are of what.
 
 use std::cmp::Reverse;
 use std::time::Duration;
@@ -14,7 +14,8 @@ use super::labels::{OfLabel, PhaseLabel, RouterLabel, because, of, whole};
 use crate::clock::Monotonic;
 use crate::group::ServedGroup;
 
-/// How often gauges are set. Counting takes time in proportion to the group, some 10 ms for 100 000 partitions.
+/// The time between two settings of the gauges. Counting takes time in proportion to the group, some 10 ms for 100 000
+/// partitions.
 const EVERY: Duration = Duration::from_secs(1);
 
 /// The most routers of a group that are shown by name, so that a fleet of them that fails at once makes no flood of

@@ -20,7 +20,7 @@ const MOST_ROUTES: usize = 5_000;
 #[derive(Debug)]
 pub(super) struct SentRoutes(BTreeMap<TopicPartition, Route>);
 
-/// What changed.
+/// The routes that changed.
 #[derive(Debug, Default)]
 struct RouteChanges {
     routes: Vec<v1::Route>,

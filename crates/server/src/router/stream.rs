@@ -55,7 +55,7 @@ struct RouterStream {
     session: RouterSession,
     line: StreamConnection,
     reader: CommandSender<RouteCommand>,
-    /// What the router knows; `None` before the first command.
+    /// The table that the router knows; `None` before the first command.
     table: Option<SentRoutes>,
     bare: BareRevision,
 }
@@ -133,7 +133,8 @@ impl RouterStream {
         }
     }
 
-    /// What is to be told at the revision at which the view stands, or why the session is over.
+    /// The commands that are to be told at the revision at which the view stands, or the reason why the session is
+    /// over.
     fn next(&mut self) -> (Revision, Result<Vec<Command>, FenceReason>) {
         let group = self.session.group.clone();
         group.read(|state| {

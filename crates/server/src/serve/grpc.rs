@@ -27,15 +27,15 @@ use crate::router::RouterService;
 /// The most bytes of one request: a thousand acknowledgements with the longest names are below.
 const MOST_BYTES: usize = 1024 * 1024;
 
-/// How often an idle connection is pinged, and how long the answer may take. Together well below every session's
-/// default time to live, since a session that is renewed for its client lives as long as the stream does.
+/// The time between two pings of an idle connection, and the longest time for the answer. Together well below every
+/// session's default time to live, since a session that is renewed for its client lives as long as the stream does.
 const KEEPALIVE: Duration = Duration::from_secs(10);
 
 /// The most calls and streams under way on one connection. One process has a handful of consumers; a proxy or a
 /// test may bundle hundreds.
 const MOST_CALLS: u32 = 1_000;
 
-/// How long a TLS handshake may take: what connects and says nothing must not add up.
+/// The longest time for a TLS handshake: connections that say nothing must not add up.
 const HANDSHAKE: Duration = Duration::from_secs(10);
 
 /// The gRPC side of an instance.
@@ -110,7 +110,7 @@ fn tls_config(tls: &Tls, access: &Access) -> ServerTlsConfig {
     }
 }
 
-/// What reflection tells. Older tools ask by its first version, so both are served.
+/// The definitions that reflection tells. Older tools ask by its first version, so both are served.
 fn definitions() -> tonic_reflection::server::Builder<'static> {
     tonic_reflection::server::Builder::configure()
         .register_encoded_file_descriptor_set(FILE_DESCRIPTOR_SET)

@@ -12,7 +12,7 @@ use tokio::time::timeout;
 use crate::instance::Instance;
 use crate::refusal::describe;
 
-/// How long the store may take to answer a probe: kubelet's probes give up after a second by default, and an answer
+/// The longest time for the store to answer a probe: kubelet's probes give up after a second by default, and an answer
 /// that says what is wrong is worth more than none.
 const STORE_PATIENCE: Duration = Duration::from_millis(800);
 
@@ -24,7 +24,7 @@ const MOST_NAMED: usize = 10;
 pub(super) struct Finding {
     grade: Grade,
     what: String,
-    /// How it is, for people.
+    /// Its state, for people.
     how: String,
 }
 
@@ -143,7 +143,7 @@ fn is_on_its_way(health: &ViewHealth) -> bool {
     health.revision == Revision::default() && trouble(health).is_none()
 }
 
-/// What keeps a group from being served here, where it has something to do with that group alone.
+/// The reason why a group is not served here, where it has something to do with that group alone.
 fn trouble(health: &ViewHealth) -> Option<String> {
     if health.stopped {
         return Some("one of its tasks panicked, and it will be served anew".to_owned());

@@ -13,7 +13,7 @@ use super::ends::is_too_late;
 use crate::group::ServedGroup;
 use crate::instance::Instance;
 
-/// How often a mark is tried anew when the registration changed under it (by a progress report, say).
+/// The most times that a mark is tried anew when the registration changed under it (by a progress report, say).
 const ATTEMPTS: usize = 3;
 
 /// The reason of this instance to suspect a death.

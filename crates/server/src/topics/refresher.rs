@@ -65,7 +65,7 @@ impl TopicRefresher {
             () = sleep_until(self.next) => self.board.wanted(),
             // A consumer that names a topic nobody asked for yet should not wait for the refresh.
             names = self.board.until_unasked(), if !self.schedule.fails() => names,
-            // What is in doubt should not wait for it either.
+            // A topic in doubt should not wait for it either.
             from = self.board.until_hasty() => return self.hasten(from),
         };
         if names.is_empty() {

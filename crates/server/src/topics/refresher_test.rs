@@ -115,7 +115,7 @@ async fn a_new_name_is_asked_for_alone_and_moves_no_refresh() {
     assert_eq!(stand.source.names(), ["a", "b", "a b"]);
 }
 
-/// When the next answer came.
+/// The time at which the next answer came.
 async fn answered(interest: &mut TopicInterest) -> Moment {
     interest.news().await.into_keys().last().unwrap()
 }

@@ -16,7 +16,7 @@ use crate::worker::Worker;
 const TTL: Duration = Duration::from_secs(30);
 const CLAIM: Duration = Duration::from_secs(20);
 
-/// How much later than that a leader may notice: an answer of the store.
+/// The longest time after that until a leader notices: an answer of the store.
 const SLACK: Duration = Duration::from_millis(100);
 
 fn careful(options: &mut Options) {
@@ -34,7 +34,7 @@ async fn owner(tune: impl Fn(&mut Options)) -> (Cluster, Member) {
     (cluster, owner)
 }
 
-/// How long it takes from now until `worker` has both partitions.
+/// The time from now until `worker` has both partitions.
 async fn time_until_granted(worker: &mut Worker) -> Duration {
     let since = Instant::now();
     worker.until("both", |roles| roles.assigned.len() == 2).await;

@@ -22,7 +22,7 @@ use prometheus_client::encoding::text::encode as encode_text;
 use prometheus_client::registry::Registry;
 use tokio::time::{Instant, timeout_at};
 
-/// How long a test waits for what must come: more than any deadline of the service, in paused time.
+/// The longest wait of a test for what must come: more than any deadline of the service, in paused time.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(900);
 
 /// The group of all tests that need one.
@@ -45,7 +45,7 @@ impl Node {
         text
     }
 
-    /// How many calls of one kind the instance has made to its store.
+    /// The number of calls of one kind that the instance has made to its store.
     pub(crate) fn calls(&self, call: &str) -> u64 {
         let text = self.metrics();
         let name = format!("store_call_seconds_count{{call=\"{call}\"}} ");
@@ -205,7 +205,7 @@ pub(crate) fn is_settled(state: &GroupState) -> bool {
     state.handoffs().is_empty() && held == wanted
 }
 
-/// How many partitions each consumer that is here owns.
+/// The number of partitions that each consumer that is here owns.
 pub(crate) fn owners(state: &GroupState) -> BTreeMap<String, usize> {
     let mut owners = BTreeMap::new();
     for assignment in state.assignments().values().filter_map(Entry::last_good) {

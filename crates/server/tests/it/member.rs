@@ -55,11 +55,11 @@ pub(crate) struct Member {
     commands: Option<Commands>,
 }
 
-/// What a client that can do everything is able to do.
+/// The capabilities of a client that can do everything.
 const ALL_CAPABILITIES: [Capability; 4] =
     [Capability::Snapshot, Capability::Taken, Capability::Drain, Capability::CatchUp];
 
-/// What a client that can do everything asks for.
+/// The request of a client that can do everything.
 pub(crate) fn full(name: &str, incarnation: &str) -> RegisterRequest {
     RegisterRequest {
         consumer_name: name.to_owned(),
@@ -99,7 +99,7 @@ impl Member {
         Self::register(node, self.resumption()).await
     }
 
-    /// What a client asks for that comes back to its session.
+    /// The request of a client that comes back to its session.
     pub(crate) fn resumption(&self) -> RegisterRequest {
         let seen = Seen { cluster_id: self.roles.cluster_id.clone(), revision: self.roles.revision };
         RegisterRequest { resume_lease: self.roles.lease, seen: Some(seen), ..self.request.clone() }
@@ -325,7 +325,7 @@ pub(crate) fn ack(topic: &str, partition: i32, handoff_id: &str) -> PartitionAck
     PartitionAck { topic, partition, handoff_id, handled: None }
 }
 
-/// What a client says that has stopped.
+/// The report of a client that has stopped.
 pub(crate) fn drained(topic: &str, partition: i32, handoff_id: &str, next_offset: i64) -> DrainedPartition {
     let (topic, handoff_id) = (topic.to_owned(), handoff_id.to_owned());
     DrainedPartition { topic, partition, handoff_id, next_offset: Some(next_offset), handled: None }

@@ -129,7 +129,7 @@ async fn strict_grants_wait_for_the_longest_session_after_the_store_was_put_back
     b.ended().await;
     let since = Instant::now();
     let (mut a, b) = (begin_anew(&cluster.nodes[0], &a).await, begin_anew(&cluster.nodes[1], &b).await);
-    // Who owned it when the history was lost may act: no record names it.
+    // The owner of the time when the history was lost may act: no record names it.
     let renewing = async {
         loop {
             sleep(Duration::from_secs(5)).await;

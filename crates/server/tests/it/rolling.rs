@@ -17,7 +17,7 @@ use crate::cluster::{self, Cluster, is_settled, layout};
 use crate::member::full;
 use crate::worker::Worker;
 
-/// Who owned each partition, one after the other.
+/// The owners of each partition, one after the other.
 type Owners = BTreeMap<TopicPartition, Vec<String>>;
 
 async fn watch(cluster: &Cluster) -> Watch {

@@ -180,7 +180,7 @@ impl Known {
         stashed.map(ack).collect()
     }
 
-    /// How many partitions are open to each owner.
+    /// The number of partitions that are open to each owner.
     pub(crate) fn open(&self) -> BTreeMap<String, usize> {
         let mut open = BTreeMap::new();
         for route in self.routes.values().filter(|route| route.state() == RouteState::Open) {

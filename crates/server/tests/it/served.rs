@@ -19,7 +19,7 @@ use tokio_util::sync::CancellationToken;
 use tonic::Streaming;
 use tonic::transport::{Channel, ClientTlsConfig, Endpoint};
 
-/// How long a test waits for what must come: sockets are real, and so is the time.
+/// The longest wait of a test for what must come: sockets are real, and so is the time.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A served instance; it stops with the test's runtime, or when it is told to.
@@ -81,7 +81,7 @@ impl Served {
         self.shutdown.cancel();
     }
 
-    /// What serving came to, which it must within the patience.
+    /// The result of serving, which must come within the patience.
     pub(crate) async fn ended(self) -> Result<(), Error> {
         timeout(PATIENCE, self.task).await.expect("it ends").expect("it does not panic")
     }

@@ -15,7 +15,7 @@ use crate::cluster::{Cluster, layout, owners};
 use crate::member::{Member, full};
 use crate::worker::Worker;
 
-/// What a client of three calls asks for: the service renews its session.
+/// The request of a client of three calls: the service renews its session.
 fn minimal(name: &str) -> RegisterRequest {
     RegisterRequest { renewal: Renewal::Server.into(), capabilities: Vec::new(), ..full(name, "") }
 }

@@ -17,7 +17,7 @@ use crate::cluster::{Cluster, Node};
 use crate::member::{Member, ack, full, outcomes};
 use crate::router::Router;
 
-/// What a call about one set may cost.
+/// The most transactions that a call about one set may cost.
 const MOST_TRANSACTIONS: u64 = 2;
 
 /// A cluster with one set of `topics` topics, led by its first instance; the second one serves the members.
@@ -41,7 +41,7 @@ async fn with_a_set(topics: usize, tune: impl Fn(&mut Options)) -> Cluster {
     cluster
 }
 
-/// What `call` about `topics` partitions of one set answers and costs.
+/// Checks what `call` about `topics` partitions of one set answers and costs.
 async fn costs(node: &Node, what: &str, topics: usize, call: impl Future<Output = Vec<AckOutcome>>) {
     let before = node.calls("txn");
     assert_eq!(call.await, vec![AckOutcome::Applied; topics], "{what}");

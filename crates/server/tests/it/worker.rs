@@ -11,7 +11,7 @@ use tokio::time::{Instant, sleep, sleep_until, timeout};
 use crate::cluster::{Node, PATIENCE};
 use crate::member::{Member, Roles, ack, drained, full};
 
-/// How long it waits after a call that had no definite answer.
+/// The wait after a call that had no definite answer.
 const RETRY: Duration = Duration::from_millis(200);
 
 /// A running consumer; dropping it is a crash.
@@ -118,7 +118,7 @@ struct Work {
     warm: Duration,
     /// Since when it warms, by handoff.
     warmed_from: BTreeMap<String, Instant>,
-    /// What had a definite answer, by handoff.
+    /// The reports that had a definite answer, by handoff.
     said: BTreeMap<String, Word>,
     sender: watch::Sender<Roles>,
     /// True once it shall leave.

@@ -25,7 +25,7 @@ pub(crate) struct Story {
     pub(super) spoiled: BTreeMap<TopicPartition, bytes::Bytes>,
     marks: Vec<LeaseId>,
     told: BTreeMap<Member, ConsumerView>,
-    /// What was last shown to sessions that lost their registration and did not say that they stopped.
+    /// The view that was last shown to sessions that lost their registration and did not say that they stopped.
     zombies: Vec<Zombie>,
     leases: BTreeMap<Member, LeaseId>,
 }
@@ -266,7 +266,7 @@ impl Story {
         done
     }
 
-    /// What each member knows follows it by differences; it must be what a snapshot would show.
+    /// The knowledge of each member follows the group by differences; it must be what a snapshot would show.
     fn tell(&mut self) {
         self.bury();
         let group = &self.group;
@@ -332,7 +332,7 @@ impl Story {
             self.group.resume(at, false);
         }
         std::mem::take(&mut self.marks).into_iter().for_each(|mark| self.group.end_lease(mark));
-        // Whoever was passed over, or is awaited, no longer is.
+        // Members that were passed over, or are awaited, no longer are.
         self.group.later(Duration::from_secs(3_600));
         self.group.settle();
         self.tell();

@@ -271,7 +271,7 @@ pub(super) fn a_reference_that_stays_behind() -> Broken {
     let (mut group, ..) = set();
     group.pass();
     group.crash("b");
-    // What is cancelled is cleared next.
+    // A cancelled handoff is cleared next.
     assert!(matches!(group.pass()[..], [Action { step: Step::Cancel { .. }, .. }]));
     let action = without(&group, group.steps().remove(0), &Key::Handoff(tp("u", 1)));
     steps(group, action)

@@ -1,4 +1,5 @@
-//! Whose word a freeze waits for, what becomes of silent routers, and where requests go meanwhile.
+//! The members whose acknowledgement a freeze waits for, what becomes of silent routers, and where requests go
+//! meanwhile.
 
 use std::time::Duration;
 

@@ -62,7 +62,7 @@ fn each_row_of_suspects_decides_something() {
         let (mut group, members) = warm_ahead(&of_mode(mode));
         if mode.is_strict() {
             assert!(decides_of_moves(mode), "{mode}");
-            // What can't be read is not heard, nor is it suspected.
+            // A registration that can't be read is not heard, nor is it suspected.
             group.put(&Key::Consumer(members[0].name.clone()), "nonsense");
         }
         assert!(decides(&group, "warm ahead"), "{mode}");
