@@ -281,7 +281,7 @@ impl World {
         loop {
             let before = self.handled_count();
             let waited = timeout(STANDSTILL, &mut finished).await;
-            // What is missing after a standstill is lost, and counted so.
+            // A record that is missing after a standstill is lost, and counted so.
             if waited.is_ok() || self.handled_count() == before {
                 return;
             }

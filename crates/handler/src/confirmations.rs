@@ -63,7 +63,7 @@ impl Confirm for Confirmations {
 #[derive(Debug, Default)]
 struct ConfirmedRecords {
     next: Offset,
-    /// What was passed over at `next` or behind it, by its first offset: the offset after it.
+    /// The records that were passed over at `next` or behind it, by their first offset: the offset after them.
     passed_over: BTreeMap<Offset, Offset>,
 }
 

@@ -12,7 +12,7 @@ pub(crate) fn on_thread<R: Send + 'static, E: StdError + Send + Sync + 'static>(
 ) -> BoxFuture<'static, Result<R, Box<dyn StdError + Send + Sync>>> {
     let (answer, answered) = oneshot::channel();
     let started = std::thread::Builder::new().name("snapshot".to_owned()).spawn(move || {
-        // Whoever asked may have given up.
+        // The one that asked may have given up.
         let _ = answer.send(work());
     });
     async move {

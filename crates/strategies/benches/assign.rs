@@ -14,7 +14,7 @@ use kafka_assigner_strategies::{
 
 const PARTITIONS_PER_TOPIC: usize = 2_000;
 
-/// Which topics members subscribe to.
+/// The topics that members subscribe to.
 #[derive(Clone, Copy, Debug)]
 enum Interest {
     /// Everybody to all.
@@ -41,7 +41,7 @@ impl Interest {
     }
 }
 
-/// What a problem is like.
+/// The properties of a problem.
 #[derive(Clone, Copy)]
 struct Shape {
     units: usize,

@@ -22,7 +22,7 @@ struct Shape {
     interest: Interest,
 }
 
-/// Who is subscribed to what.
+/// The subscriptions of members to topics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Interest {
     All,

@@ -57,7 +57,7 @@ use roles::Roles;
 /// [`TopicSpread`](crate::TopicSpread) says whether moves may be spent on that. This search is bounded too: of large
 /// groups with many topics it may find less.
 ///
-/// Which units make up the numbers is chosen after that, for terms four and five. This is a choice in order, not a
+/// The units that make up the numbers are chosen after that, for terms four and five. This is a choice in order, not a
 /// search: it may miss a pairing that serves more standbys or racks.
 ///
 /// # With weights

@@ -175,7 +175,7 @@ fn torn(partitions: u32, tell: impl Fn(&mut ProblemBuilder, TopicHandle)) -> Pro
 
 #[test]
 fn units_of_split_slots_go_round() {
-    // What is of `u` goes to its copies, without a look at who is emptiest.
+    // The units of `u` go to their copies, without a look at who is emptiest.
     let problem = torn(4, |builder, _| {
         let (u, c) = (builder.topic_handle("u").unwrap(), builder.member_handle("c").unwrap());
         (0..4).for_each(|slot| builder.standby(u, slot, c, 0));

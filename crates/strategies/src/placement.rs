@@ -15,8 +15,8 @@ pub use unassigned::Unassigned;
 
 /// The owners, and standbys, that units should have.
 ///
-/// What differs from today is told on request: in bare numbers by [`changes`](Self::changes), which takes no longer than
-/// to look, and with reasons by [`moves`](Self::moves).
+/// The differences from today are told on request: in bare numbers by [`changes`](Self::changes), which takes no longer
+/// than to look, and with reasons by [`moves`](Self::moves).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Placement {
     /// By unit: the member that should own it; `None` only if it is in

@@ -22,7 +22,7 @@
 //!   moved, without a worse balance. If they are not, `sticky-balanced` evens out numbers of partitions.
 //! - A second run on the answer moves nothing.
 //!
-//! Whoever plans a group tells it here, the service's leader and `kafka-assigner assign` alike, so both get one answer.
+//! All who plan a group tell it here, the service's leader and `kafka-assigner assign` alike, so both get one answer.
 //! Some things only `assign` can tell so far: racks of replicas, standbys that are wanted or held, pins and a movement
 //! budget. The service knows none of them.
 

@@ -1,4 +1,4 @@
-//! What was done to the store itself.
+//! Reports of what was done to the store itself.
 
 use serde::Serialize;
 

@@ -50,7 +50,7 @@ fn on_signal() -> Result<CancellationToken, CommandError> {
             biased;
             // Ctrl-C.
             _ = interrupt.recv() => {}
-            // What supervisors send.
+            // The signal that supervisors send.
             _ = terminate.recv() => {}
         }
         cancelled.cancel();

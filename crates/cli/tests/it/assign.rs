@@ -246,7 +246,7 @@ fn partitions_of_a_set_go_together_as_far_as_each_topic_reaches() {
         ["clicks", "prices", "alerts"].map(|topic| holders(&answer["assignment"], topic));
     assert_eq!((clicks.len(), prices.len()), (4, 2));
     assert!(prices.iter().all(|(partition, owner)| clicks[partition] == *owner));
-    // Who subscribes to one topic of a set only takes none of it.
+    // A member that subscribes to one topic of a set only takes none of it.
     assert!(alerts.values().all(|owner| *owner == ["c"]));
     assert!(clicks.values().all(|owner| *owner != ["c"]));
     let copies = holders(&answer["standbys"], "prices");
@@ -297,7 +297,7 @@ fn a_line_that_says_everything_gets_standbys_apart_from_owners() {
         ],
     }));
     assert_eq!(answer["unassigned"], json!([]));
-    // What is pinned has its copy elsewhere, as it must be.
+    // A pinned partition has its copy elsewhere, as it must be.
     for (topic, partitions) in [("orders", 8), ("payments", 8), ("refunds", 6)] {
         let [owners, copies] =
             [&answer["assignment"], &answer["standbys"]].map(|lists| holders(lists, topic));

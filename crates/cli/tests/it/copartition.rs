@@ -39,7 +39,7 @@ fn a_set_of_several_topics_weighs_more_than_a_topic_of_its_own() {
     assert_eq!(counts(&answer), [3, 3], "{answer}");
 }
 
-/// How often partitions leave their owner, and how often they had to.
+/// The number of times that partitions leave their owner, and the number of times that they had to.
 fn moves(answer: &Value) -> [u64; 2] {
     [&answer["moves"], &answer["moves_lower_bound"]].map(|count| count.as_u64().unwrap())
 }

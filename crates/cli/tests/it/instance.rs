@@ -37,7 +37,7 @@ impl Instance {
         Self { url, stop: Some(stop), thread: Some(thread) }
     }
 
-    /// Where it is reached.
+    /// The URL at which it is reached.
     pub(crate) fn url(&self) -> &str {
         &self.url
     }

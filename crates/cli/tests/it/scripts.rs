@@ -217,7 +217,7 @@ fn events() -> Vec<WatchEvent> {
     // The first one at 03:12:00, the others by a second for each revision later.
     let at = |revision: u64| (1_790_046_720 + i64::try_from(revision).expect("small") - 210) * 1_000;
     let event = |revision, event| WatchEvent { revision, event: Some(event), at_unix_ms: at(revision) };
-    // How the time stands is not told by events.
+    // The age and the deadline of a phase are not told by events.
     let warming = Handoff { phase_age_ms: None, deadline_ms: None, ..handoff() };
     let ready = Handoff {
         phase: Phase::Ready.into(),

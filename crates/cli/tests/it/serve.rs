@@ -17,7 +17,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 struct Served {
     child: Child,
     lines: Lines<BufReader<ChildStderr>>,
-    /// Where its file is.
+    /// The folder with its file.
     directory: TempDir,
 }
 

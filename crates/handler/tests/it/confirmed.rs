@@ -16,7 +16,7 @@ struct Buffered {
 }
 
 impl Buffered {
-    /// What was written is safe up to here, says the owner that came as the one of this number.
+    /// Confirms, as the owner that came as the one of this number, that what was written is safe up to here.
     fn confirm(&self, owner: usize, next: i64) {
         self.contexts.lock().unwrap()[owner].confirm(offset(next));
     }

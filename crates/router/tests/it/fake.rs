@@ -16,7 +16,7 @@ use tonic::Status;
 
 pub(crate) const TTL_MS: u64 = 30_000;
 
-/// What the service was asked, in order.
+/// One of the calls that the service got, which are kept in order.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Asked {
     Attach {

@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::fake::{Fake, at};
 
-/// What reached an owner: its name, the epoch, the partition and the request.
+/// A request that reached an owner: the owner's name, the epoch, the partition and the request.
 pub(crate) type Arrived = (String, u64, i32, String);
 
 #[derive(Debug, Default)]

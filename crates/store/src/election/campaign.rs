@@ -195,7 +195,7 @@ impl Campaign {
     }
 }
 
-/// What could not be given back, also because of a panic, is left to the keeper of the lease.
+/// Leaves what could not be given back, also because of a panic, to the keeper of the lease.
 impl Drop for Campaign {
     fn drop(&mut self) {
         if self.tried.is_some() {

@@ -105,7 +105,7 @@ async fn a_standby_writes_nothing_while_the_key_is_held() {
     assert!(successor.is_valid());
 }
 
-/// What happens between the reading and the watch is replayed.
+/// Changes between the reading and the watch are replayed.
 #[tokio::test(start_paused = true)]
 async fn a_key_that_is_freed_before_the_watch_begins_is_not_missed() {
     let memory = MemoryStore::new();

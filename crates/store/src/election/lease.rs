@@ -28,7 +28,7 @@ pub struct LeaderLease {
     stop: CancellationToken,
 }
 
-/// What candidates and the keeper of the lease tell each other.
+/// The messages between candidates and the keeper of the lease.
 #[derive(Debug, Default)]
 struct LeaseNeed {
     /// Those who wait for a lease.

@@ -97,7 +97,7 @@ impl Driver for MemoryDriver {
         let mut engine = self.shared.engine();
         engine.expire(now);
         let result = job(&mut engine, now);
-        // What would have to be written down is of no use here.
+        // Effects that would have to be written down are of no use here.
         engine.take_effects();
         self.shared.publish(engine.revision(), engine.next_deadline());
         result

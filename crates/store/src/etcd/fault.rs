@@ -104,7 +104,8 @@ fn denied(status: &Status) -> Error {
     Error::Denied(status.message().to_owned())
 }
 
-/// What etcd, or the connection to it, said, as a cause in words: a status shows its own causes as a program would.
+/// The message of etcd, or of the connection to it, as a cause in words: a status shows its own causes as a program
+/// would.
 #[derive(Debug)]
 struct StatusCause(Status);
 

@@ -100,7 +100,7 @@ impl EtcdStore {
         self.connection.read(ask).await
     }
 
-    /// What the user may know of the status and the alarms.
+    /// The alarms, from as much of the status and the alarms as the user may know.
     async fn known_alarms(&self) -> Result<Vec<String>, AttemptError> {
         let advice = &self.connection.advice;
         let status = advice.unless_denied("the size and the version of etcd", self.member_status().await)?;

@@ -48,7 +48,7 @@ impl SharedWatchKeeper {
 
     fn broke(&self, error: &Error) {
         if let Error::Compacted { asked, oldest } = *error {
-            // What is lost is listed anew.
+            // Changes that are lost are listed anew.
             self.shared.forget(|| Error::Compacted { asked, oldest });
         }
         let is_news = self.shared.note_broken(Instant::now(), error);
@@ -70,7 +70,7 @@ impl SharedWatchKeeper {
                 biased;
                 // Once a second, so it starves nobody.
                 _ = ticks.tick() => self.shared.readers().tell_all(),
-                // What happens in the store, before a proof that it is all.
+                // Changes in the store, before a proof that they are all.
                 batch = next(&mut watch) => self.take(&batch?, &mut proof),
                 proved = proof.advance(position) => self.judge(&proved?),
             }

@@ -8,7 +8,7 @@ use bytes::Bytes;
 #[derive(Debug, Default)]
 pub(super) struct PrefixIndex {
     readers: BTreeMap<Bytes, BTreeSet<u64>>,
-    /// How many of the prefixes have each length.
+    /// The number of prefixes of each length.
     lengths: BTreeMap<usize, usize>,
 }
 

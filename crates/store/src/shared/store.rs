@@ -17,11 +17,11 @@ use crate::error::Error;
 use crate::signal::Signal;
 use crate::traits::{Store, Watch, WatchBatch};
 
-/// How long a reader waits for the watch's beginning; longer than a store's own bound for one call.
+/// The longest wait of a reader for the watch's beginning; longer than a store's own bound for one call.
 const BEGINS_WITHIN: Duration = Duration::from_secs(6);
 
-/// How long a listing waits for it, so that a reader can begin where the listing ends. Without the watch the listing is
-/// worth having all the same.
+/// The longest wait of a listing for it, so that a reader can begin where the listing ends. Without the watch the
+/// listing is worth having all the same.
 const LISTS_WITHIN: Duration = Duration::from_secs(1);
 
 /// A store whose watches under one prefix are readers of one watch. Everything else goes to the store behind it as it is.

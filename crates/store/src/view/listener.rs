@@ -34,7 +34,7 @@ impl<U: Send + Sync + 'static> Listener<U> {
             Ok(touched) => Some(Notice::Touched(touched)),
             Err(RecvError::Closed) => None,
             Err(RecvError::Lagged(_)) => {
-                // What is still queued is part of "everything".
+                // The changes that are still queued are part of "everything".
                 *updates = updates.resubscribe();
                 Some(Notice::Everything)
             }

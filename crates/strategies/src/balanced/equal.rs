@@ -315,7 +315,7 @@ impl Pairs {
         holdings: &[Holding],
     ) -> ClassArcs {
         let (class, from) = (&classes.classes[number], layout.class(number));
-        // What stays is a move less.
+        // A unit that stays is a move less.
         let keeps = holdings.iter().map(|held| self.add(from, held.owner.index(), held.units, -1)).collect();
         let kinds = class.kinds.iter().map(|kind| self.add(from, layout.kind(*kind), ANY, 0)).collect();
         let members = class.members.iter().map(|member| self.add(from, member.index(), ANY, 0)).collect();

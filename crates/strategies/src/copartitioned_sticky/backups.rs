@@ -49,7 +49,7 @@ impl<'a, 'p> Backups<'a, 'p> {
             members,
             stride,
             taken: vec![0; set.slots as usize],
-            // What is not taken is never read.
+            // An entry that is not taken is never read.
             holders: vec![MemberIndex::new(0); set.slots as usize * stride],
         }
     }

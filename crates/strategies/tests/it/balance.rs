@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 use crate::scenario::{any_scenario, plain_scenario};
 
-/// What does the same where nothing is restricted.
+/// The strategies that do the same where nothing is restricted.
 const BOTH: [&dyn Strategy; 2] = [&StickyBalanced, &Balanced];
 
 fn loads(problem: &Problem, placement: &Placement) -> Vec<u32> {

@@ -45,7 +45,7 @@ impl<'a> Exchange<'a> {
         self.problem.current(unit).filter(|owner| self.problem.may_own(unit, *owner))
     }
 
-    /// What it costs in moves that `from` hands a unit to `to`: the cheapest of its units.
+    /// The cost in moves if `from` hands a unit to `to`: that of the cheapest of its units.
     fn hand(&self, from: MemberIndex, to: MemberIndex) -> i64 {
         let units = self.problem.unit_indices().filter(|unit| {
             let stays = self.holder(*unit) == Some(from) && self.problem.is_cooling(*unit);
@@ -66,7 +66,7 @@ impl<'a> Exchange<'a> {
         load * load * COMMON * 1_000 / i64::from(self.problem.member(member).capacity.thousandths())
     }
 
-    /// What it costs in balance that `member` has that many more.
+    /// The cost in balance if `member` has that many more.
     fn change(&self, member: MemberIndex, more: i64) -> i64 {
         let load = self.load[member.index()];
         SQUARE * (self.square(member, load + more) - self.square(member, load))

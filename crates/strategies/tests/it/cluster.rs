@@ -6,7 +6,7 @@ use kafka_assigner_strategies::{
     CopartitionedSticky, MemberIndex, MemberSpec, Options, Placement, Problem, Strategy,
 };
 
-/// Who has what of one topic: partitions owned, and copies held with how far they are behind.
+/// The owners and the copies of one topic: partitions owned, and copies held with how far they are behind.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Cluster {
     pub(crate) partitions: u32,
@@ -14,7 +14,7 @@ pub(crate) struct Cluster {
     pub(crate) members: BTreeMap<String, Held>,
 }
 
-/// What a member has.
+/// The partitions and copies that a member has.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Held {
     pub(crate) owns: Vec<u32>,
@@ -71,7 +71,7 @@ impl Cluster {
         builder.build().unwrap()
     }
 
-    /// What is, once the answer to [`problem`](Self::problem) has come true.
+    /// The cluster once the answer to [`problem`](Self::problem) has come true.
     pub(crate) fn settled(&self) -> Self {
         let problem = self.problem();
         self.after(&problem, &CopartitionedSticky.assign(&problem))
@@ -91,12 +91,12 @@ impl Cluster {
         Self { members, ..self.clone() }
     }
 
-    /// How many partitions each member owns.
+    /// The number of partitions that each member owns.
     pub(crate) fn owned(&self) -> Vec<usize> {
         self.members.values().map(|held| held.owns.len()).collect()
     }
 
-    /// How many copies each member holds.
+    /// The number of copies that each member holds.
     pub(crate) fn copied(&self) -> Vec<usize> {
         self.members.values().map(|held| held.copies.len()).collect()
     }

@@ -188,7 +188,7 @@ fn a_promoted_standby_is_replaced_and_the_old_owner_takes_its_place() {
     assert_eq!((placement.standbys.of(first), placement.standbys.of(second)), (&[b][..], &[a][..]));
 }
 
-/// Who holds the copy of a unit of `a` that was told to be with `b`, beside an idle `c`.
+/// The holder of the copy of a unit of `a` that was told to be with `b`, beside an idle `c`.
 fn copy_of(spec: impl Fn(MemberSpec) -> MemberSpec, racks: bool) -> MemberIndex {
     let mut builder = Problem::builder();
     let topic = builder.topic("t", 1);

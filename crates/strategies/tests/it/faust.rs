@@ -216,8 +216,8 @@ fn shapes() -> impl proptest::strategy::Strategy<Value = (u32, u32, usize)> {
     prop_oneof![(0..256_u32, 0..64_u32, 1..1024_usize), (0..40_u32, 0..8_u32, 1..12_usize)]
 }
 
-/// What the owners of `before` have to give so that `members` share evenly, who has more than its
-/// share keeping what is left over.
+/// The number of partitions that the owners of `before` have to give so that `members` share evenly; an owner with more
+/// than its share keeps what is left over.
 fn fewest_moves(before: &Cluster, members: usize) -> usize {
     let partitions = before.partitions as usize;
     let (share, over) = (partitions / members, partitions % members);
@@ -265,7 +265,7 @@ proptest! {
             !left.members[owner].has_copy(*partition)
         };
         let lost = leaving.iter().flat_map(|id| &before.members[id].owns);
-        // Who has a copy and something of its own left would have exchanged the two.
+        // A member with a copy and something of its own left would have exchanged the two.
         let could_exchange = |partition: &&u32| {
             let mut holders = left.members.iter().filter(|(_, held)| held.has_copy(**partition));
             holders.any(|(id, held)| held.owns.iter().any(|own| after.members[id].owns.contains(own)))

@@ -8,7 +8,7 @@ use proptest::prelude::*;
 
 use crate::scenario::{small_scenario, topics_scenario};
 
-/// What counts, in this order; less is better.
+/// The terms that count, in this order; less is better.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Score {
     nobodys: usize,
@@ -33,7 +33,7 @@ fn holder(problem: &Problem, unit: UnitIndex) -> Option<MemberIndex> {
     problem.current(unit).filter(|owner| problem.may_own(unit, *owner))
 }
 
-/// Who alone can have the unit, where that is settled.
+/// The only member that can have the unit, where that is settled.
 fn keeper(problem: &Problem, unit: UnitIndex) -> Option<MemberIndex> {
     let keeps = |owner: &MemberIndex| match problem.member(*owner).state {
         MemberState::Hold => true,

@@ -32,7 +32,7 @@ pub(crate) struct Sketch {
     pub(crate) rack: Option<u8>,
 }
 
-/// What is given of one unit; members by position.
+/// The data given of one unit; members by position.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Fate {
     pub(crate) current: Option<usize>,
@@ -41,9 +41,9 @@ pub(crate) struct Fate {
     pub(crate) pins: Vec<usize>,
     pub(crate) cools: bool,
     pub(crate) weight: Option<u8>,
-    /// Who has a copy, and how far it is behind.
+    /// The members that have a copy, with how far it is behind.
     pub(crate) copies: Vec<(usize, u64)>,
-    /// Where it has replicas.
+    /// The racks with its replicas.
     pub(crate) replicas: Vec<u8>,
 }
 
@@ -267,7 +267,7 @@ pub(crate) fn shuffled_scenario() -> impl Strategy<Value = (Scenario, Order)> {
     })
 }
 
-/// Which restrictions a scenario has. All alike would hardly ever try a problem with few.
+/// The restrictions that a scenario has. All alike would hardly ever try a problem with few.
 #[derive(Clone, Copy, Debug, Default)]
 struct Kind {
     mixed: bool,

@@ -94,7 +94,7 @@ struct Units {
 /// By unit its owner; without one, its parts stay.
 type Owners = Vec<Option<MemberIndex>>;
 
-/// What is wrong with a placement, in the order in which it counts.
+/// The faults of a placement, in the order in which they count.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Score {
     nobodys: usize,

@@ -49,7 +49,7 @@ impl<'a> Outcome<'a> {
         self.problem.unit_indices().filter(|unit| self.problem.fixed(*unit).is_none())
     }
 
-    /// Who has the unit today, or is on the way to have it.
+    /// The member that has the unit today, or is on the way to have it.
     fn holder(&self, unit: UnitIndex) -> Option<MemberIndex> {
         self.problem.fixed(unit).or(self.problem.current(unit))
     }
@@ -59,7 +59,7 @@ impl<'a> Outcome<'a> {
         self.problem.unit_indices().filter(move |unit| self.holder(*unit) == Some(member))
     }
 
-    /// What `units` weigh, in thousandths.
+    /// The weight of `units`, in thousandths.
     fn weight(&self, units: impl Iterator<Item = UnitIndex>) -> u64 {
         units.map(|unit| self.problem.weight(unit).thousandths()).sum()
     }

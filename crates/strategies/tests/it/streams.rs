@@ -27,7 +27,7 @@ fn id(at: usize) -> String {
     format!("c{at:02}")
 }
 
-/// How many units each member owns, and how many it stands by for.
+/// The number of units that each member owns, and the number that it stands by for.
 fn loads(problem: &Problem, placement: &Placement) -> (Vec<usize>, Vec<usize>) {
     let owns = |member| placement.owner.iter().filter(|owner| **owner == Some(member)).count();
     let copies =

@@ -36,13 +36,13 @@ fn loads(problem: &Problem, placement: &Placement) -> Vec<u64> {
     loads
 }
 
-/// What the member carries, in thousandths.
+/// The load of the member, in thousandths.
 fn load_of(problem: &Problem, placement: &Placement, id: &str) -> u64 {
     let at = problem.members().iter().position(|member| &*member.id == id).unwrap();
     loads(problem, placement)[at]
 }
 
-/// What the two members carry once everything is placed, in thousandths.
+/// The loads of the two members once everything is placed, in thousandths.
 fn balanced(builder: ProblemBuilder, ids: [&str; 2]) -> [u64; 2] {
     let problem = builder.build().unwrap();
     let placement = Balanced.assign(&problem);
@@ -254,7 +254,7 @@ fn id_of(member: usize) -> String {
     format!("m{member:04}")
 }
 
-/// What counts as balanced in a component: the lowest and the highest level, and by how much a trade must lower one.
+/// The bounds of balance in a component: the lowest and the highest level, and by how much a trade must lower one.
 /// Levels are thousandths of weight by capacity.
 #[derive(Clone, Copy, Default)]
 struct Target {
@@ -302,7 +302,7 @@ fn mean(mut weights: Vec<f64>, members: usize) -> f64 {
     weights.iter().sum::<f64>() / left
 }
 
-/// Who has what, and what of it others may take.
+/// The units of each member, and those of them that others may take.
 struct Outcome<'a> {
     problem: &'a Problem,
     placement: &'a Placement,
@@ -381,7 +381,7 @@ impl Outcome<'_> {
 fn group(buckets: Vec<Vec<usize>>) -> impl Strategy<Value = Group> {
     let topics = buckets.iter().flatten().max().unwrap() + 1;
     let weight = prop_oneof![3 => 1..=10_u16, 1 => 50..=60_u16, 1 => Just(1_000_u16)];
-    // What one bucket takes may be much heavier than what another does.
+    // The units that one bucket takes may be much heavier than those of another.
     let topic = (prop_oneof![Just(1_u16), Just(60)], vec(weight, 0..=12));
     let topic =
         topic.prop_map(|(factor, units)| units.into_iter().map(|weight| (weight * factor, None)).collect());

@@ -56,7 +56,7 @@ pub async fn serve(listener: TcpListener, service: Arc<impl Service>, stop: Canc
     }
     drop(listener);
     connections.close();
-    // Whoever has not left by then asks a process that is gone.
+    // A client that has not left by then asks a process that is gone.
     let _ = timeout(PATIENCE, connections.wait()).await;
 }
 

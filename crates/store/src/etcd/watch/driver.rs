@@ -99,7 +99,7 @@ impl Driver {
                     Some(command) => self.obey(command, &mut session),
                     None => return Ok(()),
                 },
-                // What happens in the store.
+                // Changes in the store.
                 answer = answers.message() => {
                     let answer = answer?.ok_or(AttemptError::Lost(None))?;
                     self.receive(answer, &mut session)?;

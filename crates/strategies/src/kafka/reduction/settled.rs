@@ -63,7 +63,7 @@ impl SettledUnits {
         for (unit, member) in shares.iter().filter(|(_, member)| closing.binary_search(member).is_ok()) {
             self.settle_within_limit(problem, *unit, *member);
         }
-        // What one was to get, another may have kept: it goes on with the room that is left.
+        // A unit that one was to get, another may have kept: it goes on with the room that is left.
         for member in closing {
             self.is_open[member.index()] = self.load[member.index()] < problem.member(member).room();
         }

@@ -11,7 +11,7 @@ use super::vector::{Outcome, Vector};
 
 const VECTORS: &str = include_str!("../../golden/kafka-server-assignors.jsonl");
 
-/// What the group asks of a strategy: claims are owners, generations mean nothing.
+/// The problem that the group asks of a strategy: claims are owners, generations mean nothing.
 pub(super) fn problem(vector: &Vector) -> Problem {
     let mut builder = Problem::builder();
     for topic in &vector.topics {
@@ -45,7 +45,7 @@ fn score(problem: &Problem, owner: impl Fn(UnitIndex) -> Option<String>) -> (usi
     (squares, problem.unit_indices().filter(left).count())
 }
 
-/// Who owns the unit according to `outcome`.
+/// The owner of the unit according to `outcome`.
 fn owner_in(problem: &Problem, outcome: &Outcome, unit: UnitIndex) -> Option<String> {
     let (topic, partition) = problem.topic_of(unit);
     let (name, partition) = (&*problem.topic(topic).name, i32::try_from(partition).unwrap());

@@ -4,7 +4,7 @@
 use super::notation::{gives, group, rounds, told, with_replicas};
 use super::vector::{Outcome, Vector};
 
-/// How many partitions have no replica in the rack of their owner.
+/// The number of partitions that have no replica in the rack of their owner.
 fn far(vector: &Vector, outcome: &Outcome) -> usize {
     let racks = |topic: &str, partition: &i32| {
         let topic = vector.topics.iter().find(|known| known.0 == topic).unwrap();
@@ -19,7 +19,7 @@ fn far(vector: &Vector, outcome: &Outcome) -> usize {
     vector.members.iter().map(of_member).sum()
 }
 
-/// What `assignor` gives with `factor` replicas over `racks` racks, and how much of it is far.
+/// The assignment that `assignor` gives with `factor` replicas over `racks` racks, and how much of it is far.
 fn near(assignor: &str, topics: &str, members: &str, (factor, racks): (u32, u32)) -> (String, usize) {
     let vector = with_replicas(&group(assignor, topics, members), factor, racks);
     let outcome = vector.outcome();

@@ -7,7 +7,7 @@ use super::vector::{Outcome, Vector};
 /// A topic's partition.
 pub(crate) type Tp = (String, i32);
 
-/// Who has each partition; none twice.
+/// The owner of each partition; none twice.
 pub(crate) fn owners(outcome: &Outcome) -> BTreeMap<Tp, &str> {
     let mut owners = BTreeMap::new();
     for (id, lists) in outcome {
@@ -21,7 +21,7 @@ pub(crate) fn owners(outcome: &Outcome) -> BTreeMap<Tp, &str> {
     owners
 }
 
-/// Who claims each partition in `vector`; none twice.
+/// The claimant of each partition in `vector`; none twice.
 fn claims(vector: &Vector) -> BTreeMap<Tp, String> {
     let owned = vector.members.iter().map(|member| (member.id.clone(), member.owned.clone())).collect();
     owners(&owned).into_iter().map(|(tp, id)| (tp, id.to_owned())).collect()
@@ -62,7 +62,7 @@ pub(crate) fn assert_valid(vector: &Vector, outcome: &Outcome) {
     assert_eq!(owners.len(), given, "something was given that does not exist");
 }
 
-/// What went from one member to another, by topic.
+/// The partitions that went from one member to another, by topic.
 fn moved(vector: &Vector, outcome: &Outcome) -> BTreeSet<(String, String, String)> {
     let owners = owners(outcome);
     let from = claims(vector).into_iter();
@@ -125,7 +125,7 @@ pub(crate) fn settle(mut vector: Vector) -> (Vector, Outcome, usize) {
     panic!("does not settle: {vector:?}");
 }
 
-/// What [`assert_valid`] refuses. Two members of `t=4`; `b` also subscribes to `u`.
+/// The outcomes that [`assert_valid`] refuses. Two members of `t=4`; `b` also subscribes to `u`.
 #[test]
 fn what_is_not_valid_is_seen() {
     let vector = super::notation::group("sticky", "t=4 u=1", "a{t} | b{t,u}");

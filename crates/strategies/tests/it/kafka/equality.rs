@@ -9,7 +9,7 @@ use super::random::{ASSIGNORS, any_group, plain_group};
 use super::vector::{Member, Outcome, Topic, Vector};
 use super::{golden, plain};
 
-/// Who has each partition.
+/// The owners of each partition.
 fn owners(outcome: &Outcome) -> BTreeMap<(String, i32), Vec<&str>> {
     let mut owners: BTreeMap<_, Vec<_>> = BTreeMap::new();
     for (id, lists) in outcome {

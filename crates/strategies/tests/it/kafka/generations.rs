@@ -25,7 +25,7 @@ fn settled(assignor: &str, topics: &str, members: &str) -> (Vector, Vec<usize>) 
     (vector, loads)
 }
 
-/// What [`settle`] does from the second round on: in the first, claims contradict each other.
+/// The same as [`settle`] from the second round on: in the first, claims contradict each other.
 fn settle_any(vector: &Vector) -> (Vector, super::vector::Outcome, usize) {
     settle(vector.after(&vector.outcome()))
 }

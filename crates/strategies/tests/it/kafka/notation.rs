@@ -64,7 +64,7 @@ pub(crate) fn with_replicas(vector: &Vector, factor: u32, racks: u32) -> Vector 
     vector
 }
 
-/// Who gets what, members in their order in the group: `t-0,1 u-2 | -`.
+/// The partitions of each member as text, members in their order in the group: `t-0,1 u-2 | -`.
 pub(crate) fn told(vector: &Vector, outcome: &Outcome) -> String {
     let of_member = |member: &Member| {
         let sorted: BTreeMap<_, _> = outcome[&member.id].iter().cloned().collect();
@@ -79,7 +79,7 @@ pub(crate) fn told(vector: &Vector, outcome: &Outcome) -> String {
     vector.members.iter().map(of_member).collect::<Vec<_>>().join(" | ")
 }
 
-/// What the assignor gives to a group so described.
+/// The assignment that the assignor gives to a group so described.
 pub(crate) fn gives(assignor: &str, topics: &str, members: &str) -> String {
     let vector = group(assignor, topics, members);
     told(&vector, &vector.outcome())

@@ -14,7 +14,7 @@ use java_map::JavaMap;
 
 /// A topic's partition.
 type Tp = (String, i32);
-/// What each member has, by id.
+/// The partitions of each member, by id.
 type Lists = JavaMap<String, Vec<Tp>>;
 
 pub(crate) fn outcome(vector: &Vector) -> Outcome {
@@ -142,7 +142,7 @@ fn roundrobin(group: &Plain<'_>) -> Lists {
     lists
 }
 
-/// Who owns what after all claims are heard, and which were made twice in one generation.
+/// The owners after all claims are heard, and the partitions that were claimed twice in one generation.
 pub(crate) struct Heard {
     owned: Lists,
     doubled: Vec<Tp>,

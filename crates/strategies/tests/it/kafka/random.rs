@@ -7,7 +7,7 @@ use proptest::sample::subsequence;
 
 use super::vector::{Member, OfTopic, Outcome, Topic, Vector};
 
-/// What a group has. All alike would hardly ever try a group with little.
+/// The features of a group. All alike would hardly ever try a group with little.
 #[derive(Clone, Copy, Debug)]
 struct Kind {
     mixed: bool,

@@ -196,7 +196,7 @@ fn a_newcomer_takes_one_from_each_and_nothing_else_moves() {
     }
 }
 
-/// What happens to a group next. Numbers choose among what there is.
+/// The next change of a group. Numbers choose among what there is.
 #[derive(Clone, Debug)]
 enum Change {
     Join(Vec<usize>),

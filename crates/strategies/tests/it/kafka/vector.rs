@@ -26,7 +26,7 @@ pub(crate) struct Member {
     pub(crate) generation: Option<i32>,
 }
 
-/// What each member gets.
+/// The partitions that each member gets.
 pub(crate) type Outcome = BTreeMap<String, Vec<OfTopic>>;
 
 /// One line.
@@ -49,7 +49,7 @@ impl Vector {
         builder.build().unwrap()
     }
 
-    /// What ours gives, in the form of `expect`.
+    /// The assignment that ours gives, in the form of `expect`.
     pub(crate) fn outcome(&self) -> Outcome {
         let group = self.group();
         by_name(&group, &self.assign(&group))
@@ -117,7 +117,7 @@ impl Member {
     }
 }
 
-/// What each member gets, by topic in the order in which each comes first.
+/// The partitions that each member gets, by topic in the order in which each comes first.
 pub(crate) fn by_name(group: &Group, assignment: &GroupAssignment) -> Outcome {
     let members = group.members().iter().map(|member| {
         let index = group.member_named(&member.id).unwrap();

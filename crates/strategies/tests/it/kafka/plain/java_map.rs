@@ -2,7 +2,7 @@
 
 use std::fmt::Debug;
 
-/// What has a hash in Java.
+/// A type that has a hash in Java.
 pub(crate) trait JavaKey: Clone + Eq + Debug {
     fn java_hash(&self) -> i32;
 }

@@ -10,11 +10,11 @@ struct General<'a> {
     group: &'a Plain<'a>,
     lists: Lists,
     owner: JavaMap<Tp, String>,
-    /// Who takes part, by load and id.
+    /// The members that take part, by load and id.
     sorted: Vec<String>,
     previous: JavaMap<Tp, String>,
     moved: JavaMap<Tp, (String, String)>,
-    /// What moved which way, in the order of a set.
+    /// The partitions that moved each way, in the order of a set.
     ways: Vec<(Way, JavaMap<Tp, ()>)>,
 }
 
