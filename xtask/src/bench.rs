@@ -24,7 +24,7 @@ const BOUND: Duration = Duration::from_secs(25 * 60);
 pub(crate) struct Arguments {
     #[command(subcommand)]
     apart: Option<Apart>,
-    /// What to measure: event, scale, failover, idle, fleet; everything but fleet by default.
+    /// The scenarios to measure: event, scale, failover, idle, fleet; everything but fleet by default.
     scenarios: Vec<String>,
     /// One JSON object a line in place of a table.
     #[arg(long)]
@@ -34,7 +34,7 @@ pub(crate) struct Arguments {
     quick: bool,
 }
 
-/// What is measured apart from the service.
+/// The measurements apart from the service.
 #[derive(Debug, clap::Subcommand)]
 enum Apart {
     /// Measure what the client library costs, next to a plain consumer of librdkafka.

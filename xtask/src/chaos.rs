@@ -19,13 +19,13 @@ const AROUND: Duration = Duration::from_secs(5 * 60);
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
-    /// How long faults happen, in seconds; in 120 each kind takes place
+    /// The time during which faults happen, in seconds; in 120 each kind takes place
     #[arg(long, default_value_t = 120)]
     seconds: u64,
     /// Decides which faults happen to whom, and when
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// What the group promises: overlap, exclusive or routed
+    /// The mode of the group: overlap, exclusive or routed
     #[arg(long, default_value = "overlap")]
     mode: String,
     /// Print nothing on the standard output but the report

@@ -33,7 +33,7 @@ pub(crate) struct Arguments {
     /// Print nothing on the standard output but the report
     #[arg(long)]
     json: bool,
-    /// What the group promises: overlap, exclusive or routed
+    /// The mode of the group: overlap, exclusive or routed
     #[arg(long, default_value = "overlap")]
     mode: String,
     /// About 20 000 records in half a minute, instead of more than 200 000

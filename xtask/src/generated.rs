@@ -11,7 +11,7 @@ use crate::run::workspace;
 /// Set to anything, it has the files written anew in place of a comparison.
 const REFRESH: &str = "KAFKA_ASSIGNER_REFRESH_GENERATED";
 
-/// What one set of definitions is made into: each file with its content.
+/// The files that one set of definitions is made into, each with its content.
 type Files = Vec<(PathBuf, Vec<u8>)>;
 
 fn ours() -> Files {

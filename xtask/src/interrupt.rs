@@ -9,7 +9,7 @@ use anyhow::{Context, Result, bail};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::flag;
 
-/// How soon a signal, or the end of what is waited for, is noticed.
+/// The longest time until a signal, or the end of what is waited for, is noticed.
 const POLL: Duration = Duration::from_millis(20);
 
 /// The exit code of a second, impatient signal: 128 + SIGINT, as shells count.

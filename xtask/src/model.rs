@@ -9,7 +9,7 @@ use crate::run;
 #[derive(Debug, clap::Args)]
 #[command(disable_help_flag = true)]
 pub(crate) struct Arguments {
-    /// What the model check is asked; `cargo xtask model --help` shows it.
+    /// The arguments of the model check; `cargo xtask model --help` shows them.
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     arguments: Vec<String>,
 }

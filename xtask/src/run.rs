@@ -29,7 +29,7 @@ pub(crate) fn output(command: &mut Command, bound: Duration, interrupt: &Interru
 /// Everything built anew on two cores takes ten minutes.
 const BUILD_BOUND: Duration = Duration::from_secs(30 * 60);
 
-/// How programs are built: the profiles of the workspace.
+/// The profiles of the workspace with which programs are built.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Profile {
     /// For runs that judge what is done: quick to build.

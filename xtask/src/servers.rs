@@ -9,7 +9,7 @@ use testkit::{ETCD_BINARY_VARIABLE, ETCD_VARIABLE, EtcdConfig, KAFKA_JARS_VARIAB
 use crate::interrupt::Interrupt;
 use crate::tools;
 
-/// What tests run against; everything stops when this is dropped.
+/// The servers that tests run against; everything stops when this is dropped.
 #[derive(Debug)]
 pub(crate) struct Servers {
     etcd: Result<(tools::Etcd, testkit::Etcd)>,

@@ -9,7 +9,7 @@ use crate::run;
 #[derive(Debug, clap::Args)]
 #[command(disable_help_flag = true)]
 pub(crate) struct Arguments {
-    /// What the simulation is asked; `cargo xtask sim --help` shows it.
+    /// The arguments of the simulation; `cargo xtask sim --help` shows them.
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     arguments: Vec<String>,
 }

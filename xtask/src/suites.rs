@@ -9,7 +9,7 @@ pub(crate) struct Suite {
     pub(crate) counts: Option<Counts>,
 }
 
-/// How a suite's tests ended.
+/// The numbers of a suite's tests by how they ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Counts {
     /// Tests that ran to their end.

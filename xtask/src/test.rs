@@ -84,7 +84,7 @@ fn report_suites(suites: &Suites) {
     }
 }
 
-/// What the last line says.
+/// The counts of the last line.
 #[derive(Debug, PartialEq, Eq)]
 struct Tally {
     passed: usize,

@@ -17,7 +17,7 @@ const START: Duration = Duration::from_secs(20);
 /// A server; it ends with this value.
 #[derive(Debug)]
 pub(crate) struct Child {
-    /// Where it is reached, as a URL.
+    /// The URL at which it is reached.
     pub(crate) address: String,
     process: NamedProcess,
 }

@@ -21,7 +21,7 @@ pub(crate) const GROUP: &str = "bench";
 /// A third of the default session, as the client library sends them.
 const HEARTBEATS: Duration = Duration::from_secs(10);
 
-/// When a consumer was told of how many partitions that they are its own.
+/// The time at which a consumer was told of partitions that they are its own, and their number.
 pub(crate) type Told = (Instant, usize);
 
 /// A registered consumer.

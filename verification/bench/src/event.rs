@@ -20,7 +20,7 @@ use crate::stopwatch::{median, ms, timed, us};
 use group::Size;
 use handoffs::{Costs, Driver};
 
-/// How often a plan is made; the middle one is told.
+/// The number of times that a plan is made; the middle one is told.
 const PLANS: usize = 5;
 
 const SIZES: [Size; 7] = [
@@ -75,7 +75,7 @@ fn tell_snapshot(report: &Report, size: Size, group: &mut TestGroup) -> Result<(
     tell(report, size, "event, applied beside a snapshot", us(median(applied)), "µs")
 }
 
-/// What it takes to apply a change of the assignment at `number`, which is written again as it is.
+/// The time to apply a change of the assignment at `number`, which is written again as it is.
 fn timed_change(group: &mut TestGroup, number: usize) -> Duration {
     let at = group.state.assignments().keys().nth(number).expect("the group has as many").clone();
     let key = group.state.layout().encode(&Key::Assignment(at));

@@ -43,13 +43,13 @@ const ROUNDS: usize = 3;
 /// A round takes some ten seconds.
 const BOUND: Duration = Duration::from_secs(90);
 
-/// How often the records are looked at, which is how exact times are.
+/// The time between two looks at the records, which is the precision of the times.
 const LOOK: Duration = Duration::from_millis(1);
 
 /// The next plan may take that much longer than the leader's session.
 const PLAN: Duration = Duration::from_secs(1);
 
-/// What one round came to; times count from the leader's death.
+/// The results of one round; times count from the leader's death.
 #[derive(Debug, Clone, Copy)]
 struct Round {
     drained: Duration,
@@ -106,7 +106,7 @@ async fn prepare(observer: &Observer, address: &str, members: &mut Members) -> R
     Ok(())
 }
 
-/// When the records first showed it.
+/// The time at which the records first showed it, and what they showed.
 async fn when<R>(observer: &Observer, shows: impl Fn(&Observed) -> Option<R>) -> (Instant, R) {
     loop {
         let shown = shows(&observer.look());
@@ -134,7 +134,7 @@ fn draining(seen: &Observed) -> usize {
 struct Members {
     endpoints: Vec<String>,
     may_drain: watch::Sender<bool>,
-    /// How many partitions somebody began to work on.
+    /// The number of partitions that somebody began to work on.
     begun: watch::Sender<u32>,
     /// They end with this.
     running: JoinSet<Result<Stopped, ConsumerError>>,

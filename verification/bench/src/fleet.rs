@@ -34,7 +34,7 @@ const ROWS: [(usize, usize); 6] = [(10, 1), (100, 1), (1_000, 1), (10, 3), (100,
 /// A fresh instance may take so long to load everything before the row fails.
 const READY: Duration = Duration::from_secs(60);
 
-/// What follows a plan is over by then.
+/// The time by which everything that follows a plan is over.
 const CALM: Duration = Duration::from_secs(2);
 
 /// Measures every row, on keys and instances of its own.

@@ -1,4 +1,4 @@
-//! What servers say over HTTP: their counters and probes.
+//! The answers of servers over HTTP: their counters and probes.
 
 use std::time::Duration;
 

@@ -28,7 +28,7 @@ const STREAMS: usize = 1_000;
 /// Three heartbeats of every consumer.
 const REST: Duration = Duration::from_secs(30);
 
-/// How long the store may take to tell what was written.
+/// The longest time for the store to tell what was written.
 const BOUND: Duration = Duration::from_secs(10);
 
 /// The most that a consumer may take above a bare stream.
@@ -77,7 +77,7 @@ pub(crate) async fn run(report: &Report, etcd: &str) -> Result<()> {
     create_topic(&servers.instance.0.address, u32::try_from(STREAMS)?).await?;
     crowd.own(STREAMS).await?;
     let store = open(etcd)?;
-    // What follows a plan is over by then: statistics are no writes, and a debounce is 100 ms.
+    // Work that follows a plan is over by then: statistics are no writes, and a debounce is 100 ms.
     sleep(Duration::from_secs(2)).await;
     tell_memory(report, "a partition each", servers.memory()?)?;
     let before = newest(&store).await?;
@@ -92,8 +92,8 @@ async fn newest(store: &EtcdStore) -> Result<Revision> {
     Ok(store.get(PREFIX.as_bytes()).await?.1)
 }
 
-/// How many keys of the instance were written or deleted after `before`. Sessions of another scenario may run down
-/// meanwhile, so the revision alone does not tell.
+/// The number of keys of the instance that were written or deleted after `before`. Sessions of another scenario may run
+/// down meanwhile, so the revision alone does not tell.
 async fn writes_since(store: &EtcdStore, before: Revision) -> Result<usize> {
     let now = newest(store).await?;
     if now == before {

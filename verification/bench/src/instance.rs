@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::consumer::GROUP;
 
-/// How long a leader that died counts as one; the default.
+/// The time for which a leader that died counts as one; the default.
 pub(crate) const LEADER_TTL: Duration = Duration::from_secs(5);
 
 /// An instance that is served on a loopback socket of this process.
@@ -25,7 +25,7 @@ pub(crate) const LEADER_TTL: Duration = Duration::from_secs(5);
 pub(crate) struct Served {
     /// The instance itself, to look at its views.
     pub(crate) instance: Instance,
-    /// Where it is reached, as a URL.
+    /// The URL at which it is reached.
     pub(crate) address: String,
     shutdown: CancellationToken,
     task: JoinHandle<Result<(), Error>>,

@@ -39,7 +39,7 @@ use crate::report::Report;
 #[derive(Parser)]
 #[command(about = "Measures what Kafka Assigner costs", version, args_conflicts_with_subcommands = true)]
 struct Arguments {
-    /// What to measure; everything but `fleet` by default.
+    /// The scenarios to measure; everything but `fleet` by default.
     scenarios: Vec<Scenario>,
     /// The URL of an etcd that nobody else uses; `event` needs none.
     #[arg(long, value_name = "URL")]
@@ -63,7 +63,7 @@ enum Scenario {
     Fleet,
 }
 
-/// What is measured apart from the service, and processes of their own.
+/// The measurements apart from the service, and processes of their own.
 #[derive(Subcommand)]
 enum Apart {
     /// Measure the client library.

@@ -12,22 +12,22 @@ use crate::stopwatch::{median, ms};
 /// One measured figure.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Figure {
-    /// Which scenario it comes from.
+    /// The scenario that it comes from.
     pub(crate) scenario: &'static str,
     /// The size it was measured at.
     pub(crate) size: String,
-    /// What was measured.
+    /// The quantity that was measured.
     pub(crate) what: &'static str,
-    /// How much it is.
+    /// The value.
     pub(crate) value: f64,
-    /// What of.
+    /// The unit of the value.
     pub(crate) unit: &'static str,
     /// The most that it should be.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) aim: Option<f64>,
 }
 
-/// Where figures go.
+/// The output to which figures go.
 #[derive(Debug)]
 pub(crate) struct Report {
     json: bool,

@@ -31,7 +31,7 @@ const BOUND: Duration = Duration::from_secs(60);
 /// Transactions under way at a time, as many as a leader has.
 const AT_A_TIME: usize = 4;
 
-/// What one round came to; times count from the call that creates the topic, or that registers the consumer.
+/// The results of one round; times count from the call that creates the topic, or that registers the consumer.
 #[derive(Debug, Clone, Copy)]
 struct Round {
     durable: Duration,

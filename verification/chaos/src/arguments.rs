@@ -14,7 +14,7 @@ pub(crate) struct Arguments {
     pub(crate) part: Part,
 }
 
-/// Which of the processes this is.
+/// The kind of this process.
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum Part {
     /// Starts everything else and does harm to it
@@ -27,7 +27,7 @@ pub(crate) enum Part {
     Router(RouterSettings),
 }
 
-/// Who takes part, and over which links.
+/// A participant, and its links.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct Place {
     /// Its name in the group
@@ -36,7 +36,7 @@ pub(crate) struct Place {
     /// The instances' addresses, with commas
     #[arg(long, value_delimiter = ',')]
     pub(crate) endpoints: Vec<String>,
-    /// Where to connect for each of them, in the same order
+    /// The address to connect to for each of them, in the same order
     #[arg(long, value_delimiter = ',')]
     pub(crate) links: Vec<String>,
 }
@@ -50,7 +50,7 @@ impl Place {
     }
 }
 
-/// What a writer is given.
+/// The settings of a writer.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct WriterSettings {
     #[command(flatten)]
@@ -63,17 +63,17 @@ pub(crate) struct WriterSettings {
     pub(crate) history: PathBuf,
 }
 
-/// What a router is given.
+/// The settings of a router.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct RouterSettings {
     #[command(flatten)]
     pub(crate) place: Place,
-    /// Where it takes requests
+    /// The address at which it takes requests
     #[arg(long)]
     pub(crate) listen: SocketAddr,
 }
 
-/// What the run is given.
+/// The settings of the run.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct Settings {
     /// The program `etcd`
@@ -88,7 +88,7 @@ pub(crate) struct Settings {
     /// A folder for logs and histories
     #[arg(long)]
     pub(crate) folder: PathBuf,
-    /// How long faults happen, in seconds
+    /// The time during which faults happen, in seconds
     #[arg(long)]
     pub(crate) seconds: u64,
     /// Decides which faults happen to whom, and when
@@ -102,10 +102,10 @@ pub(crate) struct Settings {
     pub(crate) json: bool,
 }
 
-/// What a consumer is given.
+/// The settings of a consumer.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct ConsumerSettings {
-    /// How this process is called in what it writes
+    /// The name of this process in what it writes
     #[arg(long)]
     pub(crate) process: String,
     #[command(flatten)]

@@ -27,18 +27,18 @@ use crate::sink::Judged;
 use crate::stage::{Away, Revoked};
 use crate::witness::Seen;
 
-/// What is known of a run.
+/// All that is known of a run.
 #[derive(Debug, Default)]
 pub(crate) struct Run {
     /// True if two owners at a time are a violation.
     pub(crate) is_exclusive: bool,
-    /// When faults began and ended.
+    /// The beginning and the end of the faults.
     pub(crate) faulty: (Moment, Moment),
     /// The end of each partition: every offset below was acknowledged by Kafka.
     pub(crate) ends: BTreeMap<i32, i64>,
     /// Every write, in the sink's order.
     pub(crate) judged: Vec<Judged>,
-    /// What consumers wrote about themselves.
+    /// The histories that consumers wrote about themselves.
     pub(crate) lives: Vec<Lived>,
     /// Sessions that somebody outside ended.
     pub(crate) revoked: Vec<Revoked>,
@@ -46,35 +46,35 @@ pub(crate) struct Run {
     pub(crate) away: Vec<Away>,
     /// The generations of the topic that is deleted and created again.
     pub(crate) generations: Generations,
-    /// What was seen of the sessions, until when.
+    /// The observations of the sessions, up to `watched_until`.
     pub(crate) seen: Seen,
     /// The end of that.
     pub(crate) watched_until: Moment,
-    /// What callers asked, in the mode routed.
+    /// The requests of callers, in the mode routed.
     pub(crate) requested: Option<Requested>,
 }
 
-/// What one consumer process wrote about itself.
+/// The history that one consumer process wrote about itself.
 #[derive(Debug, Clone)]
 pub(crate) struct Lived {
     /// The process.
     pub(crate) process: String,
-    /// When it was killed.
+    /// The time at which it was killed.
     pub(crate) died: Option<Moment>,
     /// Its history.
     pub(crate) entries: Vec<Entry>,
 }
 
-/// What a run came to.
+/// The result of a run.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Findings {
-    /// What must not be, in words.
+    /// The violations, in words.
     pub(crate) violations: Vec<String>,
-    /// What was counted and measured.
+    /// The counts and measurements.
     pub(crate) figures: Figures,
 }
 
-/// What was counted and measured, as the report has it.
+/// The counts and measurements, as the report has them.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub(crate) struct Figures {
     /// Records whose effect the sink has acknowledged, or requests that were.
@@ -89,7 +89,8 @@ pub(crate) struct Figures {
     /// While faults happened: how long a partition was without an acknowledged write in all, counting what was longer
     /// than a second; the mean of the partitions.
     pub(crate) unavailable_ms: u64,
-    /// How long two consumers held a valid claim for one partition, over all partitions; allowed in overlap.
+    /// The time during which two consumers held a valid claim for one partition, over all partitions; allowed in
+    /// overlap.
     pub(crate) two_owner_ms: u64,
     /// The same, where the older claim was that of a session that somebody outside had ended; not in the other.
     pub(crate) two_owner_ms_revoked: u64,
@@ -97,7 +98,8 @@ pub(crate) struct Figures {
     pub(crate) takeovers: usize,
     /// Those whose processes lived and could be reached since they were marked.
     pub(crate) false_takeovers: usize,
-    /// How long sessions did not hear of what concerned them, while their processes ran and could be reached.
+    /// The time during which sessions did not hear of what concerned them, while their processes ran and could be
+    /// reached.
     pub(crate) deaf_ms: DeafMs,
 }
 
@@ -123,7 +125,7 @@ impl Run {
     }
 }
 
-/// How many there are and which is the first, where there are any.
+/// Adds how many there are and which is the first, where there are any.
 fn complain<T>(violations: &mut Vec<String>, what: &str, found: &[T], show: impl Fn(&T) -> String) {
     if let Some(first) = found.first() {
         violations.push(format!("{} {what}, the first: {}", found.len(), show(first)));

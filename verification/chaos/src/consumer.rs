@@ -71,7 +71,7 @@ fn number(at: &TopicPartition) -> i32 {
     load::number(at.topic.as_str(), at.kafka_number())
 }
 
-/// Why a record was not handled; it is tried again for as long as the partition is owned.
+/// The reason why a record was not handled; it is tried again for as long as the partition is owned.
 #[derive(Debug, thiserror::Error)]
 enum NotHandled {
     /// The process was held up between the library's look at the claim and its own.

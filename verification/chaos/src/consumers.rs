@@ -21,10 +21,10 @@ use crate::network::Network;
 /// The group, here and in Kafka.
 pub(crate) const GROUP: &str = "chaos";
 
-/// How long a dead consumer keeps its partitions.
+/// The time for which a dead consumer keeps its partitions.
 pub(crate) const SESSION_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How long a leaving consumer may take to hand over.
+/// The longest time for a leaving consumer to hand over.
 pub(crate) const DRAIN_TIMEOUT: Duration = Duration::from_secs(8);
 
 /// Fewer are never left to be disturbed: somebody must be there to take over.
@@ -51,11 +51,11 @@ struct Shared {
 /// One consumer process, running or not.
 #[derive(Debug, Clone)]
 pub(crate) struct Life {
-    /// How it calls itself.
+    /// The name by which it calls itself.
     pub(crate) process: String,
-    /// Where it wrote its history.
+    /// The file to which it wrote its history.
     pub(crate) history: PathBuf,
-    /// When it was killed, or had left.
+    /// The time at which it was killed, or had left.
     pub(crate) died: Option<Moment>,
 }
 
@@ -71,7 +71,7 @@ pub(crate) struct Worker {
 }
 
 impl Worker {
-    /// How the process calls itself.
+    /// The name by which the process calls itself.
     pub(crate) fn id(&self) -> &str {
         self.process.name()
     }

@@ -50,7 +50,7 @@ pub(crate) enum Fault {
 const LATE: Duration = Duration::from_millis(150);
 
 impl Fault {
-    /// What befalls consumers, or their links.
+    /// The faults of consumers, or of their links.
     pub(crate) const OF_CONSUMERS: &[Self] = &[
         Self::ConsumerKilled,
         Self::ConsumerFrozen,
@@ -61,7 +61,7 @@ impl Fault {
         Self::LinkSlow,
     ];
 
-    /// What befalls instances, or their links.
+    /// The faults of instances, or of their links.
     pub(crate) const OF_INSTANCES: &[Self] = &[
         Self::InstanceKilled,
         Self::LeaderKilled,
@@ -72,7 +72,7 @@ impl Fault {
         Self::LinkSlow,
     ];
 
-    /// What befalls routers, or their links.
+    /// The faults of routers, or of their links.
     pub(crate) const OF_ROUTERS: &[Self] = &[
         Self::RouterKilled,
         Self::RouterFrozen,
@@ -82,16 +82,17 @@ impl Fault {
         Self::LinkSlow,
     ];
 
-    /// What befalls etcd.
+    /// The faults of etcd.
     pub(crate) const OF_ETCD: &[Self] = &[Self::EtcdMemberKilled, Self::EtcdCompacted];
 
-    /// What befalls the ways of one instance to etcd, for far longer than anything else: whoever hangs on it has to notice.
+    /// The faults of the connections of one instance to etcd, which last far longer than anything else: whoever hangs
+    /// on it has to notice.
     pub(crate) const OF_WAYS: &[Self] = &[Self::EtcdCutOff];
 
-    /// What befalls Kafka.
+    /// The faults of Kafka.
     pub(crate) const OF_KAFKA: &[Self] = &[Self::TopicRecreated];
 
-    /// What is wrong with a link, where it is one that suffers.
+    /// The disturbance of a link, where it is a link that suffers.
     pub(crate) const fn disturbance(self) -> Option<Disturbance> {
         match self {
             Self::LinkCut => Some(Disturbance::Cut),

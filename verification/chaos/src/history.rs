@@ -61,9 +61,9 @@ pub(crate) struct Claimed {
     pub(crate) partition: i32,
     /// The epoch under which it was held.
     pub(crate) epoch: u64,
-    /// When its holder looked.
+    /// The time at which its holder looked.
     pub(crate) at: Moment,
-    /// How long it was valid unless it was confirmed, or ended, before; `at` where it was not.
+    /// The end of its validity unless it was confirmed, or ended, before; `at` where it was not valid.
     pub(crate) until: Moment,
 }
 

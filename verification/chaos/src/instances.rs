@@ -13,17 +13,18 @@ use crate::arguments::Settings;
 use crate::consumers::{GROUP, SESSION_TIMEOUT};
 use crate::network::Network;
 
-/// How many there are: one may be gone while another is cut off.
+/// The number of instances: one may be gone while another is cut off.
 pub(crate) const INSTANCES: usize = 3;
 
-/// How long a dead leader leads on.
+/// The time for which a dead leader leads on.
 pub(crate) const LEADER_TTL: Duration = Duration::from_secs(3);
 
-/// How long a move may stand in one phase, and how long a warm-up may make no progress: a consumer that was given a
-/// partition and is cut off must not hold it for half a minute.
+/// The longest time for a move to stand in one phase, and for a warm-up to make no progress: a consumer that was given
+/// a partition and is cut off must not hold it for half a minute.
 pub(crate) const DEADLINE: Duration = Duration::from_secs(8);
 
-/// How long a mark stands before its session ends: with the second before the mark, less than a session lives.
+/// The time for which a mark stands before its session ends: with the second before the mark, less than a session
+/// lives.
 const TAKEOVER_AFTER: Duration = Duration::from_secs(2);
 
 /// The running instances. Those who call one know it by its place, which its successor takes.
@@ -32,12 +33,12 @@ pub(crate) struct Instances {
     mode: Mode,
     network: Arc<Network>,
     etcd: Vec<SocketAddr>,
-    /// How often one was started at each place.
+    /// The number of times that one was started at each place.
     started: [usize; INSTANCES],
     running: instances::Instances,
 }
 
-/// How the instance at a place is called in the network.
+/// The name of the instance at a place in the network.
 pub(crate) fn server(place: usize) -> String {
     format!("instance-{place}")
 }

@@ -14,7 +14,8 @@ pub(crate) const PARTITIONS: i32 = 48;
 /// The topic that is deleted and created again, with another number of partitions each time.
 pub(crate) const RETURNING: &str = "returning";
 
-/// What the partitions of that topic are numbered from, here and at the sink; the sink has a hundred for each generation.
+/// The number from which the partitions of that topic are numbered, here and at the sink; the sink has a hundred for
+/// each generation.
 const RETURNING_FROM: i32 = 1_000;
 
 /// The numbers of one generation at the sink.

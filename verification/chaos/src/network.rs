@@ -23,7 +23,7 @@ impl Network {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Where `client` reaches `server`, which listens at `at`.
+    /// The address at which `client` reaches `server`, which listens at `at`.
     pub(crate) async fn way(&self, client: &str, server: &str, at: SocketAddr) -> Result<SocketAddr> {
         let key = (client.to_owned(), server.to_owned());
         if let Some(link) = self.links().get(&key) {

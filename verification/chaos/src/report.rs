@@ -11,23 +11,23 @@ use crate::fault::Fault;
 /// The result of a run.
 #[derive(Debug, Serialize)]
 pub(crate) struct Report {
-    /// What decided the faults.
+    /// The seed that decided the faults.
     pub(crate) seed: u64,
     /// The mode under which partitions were handed over.
     pub(crate) mode: Mode,
-    /// How long faults happened.
+    /// The time during which faults happened, in seconds.
     pub(crate) seconds: u64,
-    /// How many rules were broken.
+    /// The number of rules that were broken.
     pub(crate) violations: usize,
     /// Handoffs that were left when everything should have come to rest.
     pub(crate) stuck_handoffs: usize,
     /// Handoffs that reached their new owner.
     pub(crate) handoffs: usize,
-    /// What was counted and measured.
+    /// The counts and measurements.
     #[serde(flatten)]
     pub(crate) figures: Figures,
-    /// How long after the last fault everything was at rest.
+    /// The time from the last fault until everything was at rest.
     pub(crate) settled_ms: u128,
-    /// How often each fault took place.
+    /// The number of times that each fault took place.
     pub(crate) faults: BTreeMap<Fault, usize>,
 }

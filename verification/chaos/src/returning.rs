@@ -20,10 +20,10 @@ use crate::track::Track;
 /// The numbers of partitions of the generations, one after the other.
 const PARTITIONS: [i32; 4] = [4, 2, 6, 3];
 
-/// How long the topic is away, at least and at most, in milliseconds.
+/// The shortest and the longest time for which the topic is away, in milliseconds.
 const AWAY_MS: (u64, u64) = (200, 5_000);
 
-/// How long a broker that runs may take to show a topic that it has created.
+/// The longest time for a broker that runs to show a topic that it has created.
 const SHOWN: Duration = Duration::from_secs(10);
 
 /// The time between two looks at it.
@@ -34,9 +34,9 @@ const LOOK: Duration = Duration::from_millis(10);
 pub(crate) struct Generation {
     /// Kafka's id of it.
     pub(crate) topic_id: String,
-    /// When it was there for certain.
+    /// The time from which it was there for certain.
     pub(crate) from: Moment,
-    /// When its deletion began; `None`: it is there still.
+    /// The time at which its deletion began; `None`: it is there still.
     pub(crate) to: Option<Moment>,
 }
 
@@ -134,7 +134,7 @@ impl Track for Returning {
             return Ok(false);
         }
         let until = Instant::now() + step.lasts;
-        // What nobody has handled by then is gone with the topic.
+        // A record that nobody has handled by then is gone with the topic.
         let _gone = self.end().await?;
         self.delete().await?;
         let away = AWAY_MS.0 + step.choice as u64 % (AWAY_MS.1 - AWAY_MS.0);

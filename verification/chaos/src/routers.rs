@@ -14,7 +14,7 @@ use crate::arguments::Settings;
 use crate::instances::server;
 use crate::network::Network;
 
-/// How many there are: one may be gone, and another one in trouble.
+/// The number of routers: one may be gone, and another one in trouble.
 const ROUTERS: usize = 3;
 
 /// The running routers. Callers know them by their addresses, which their successors take.
@@ -33,7 +33,7 @@ struct Place {
     process: Option<NamedProcess>,
 }
 
-/// How the router at a place is called, in the group and in the network.
+/// The name of the router at a place, in the group and in the network.
 pub(crate) fn router(place: usize) -> String {
     format!("router-{place}")
 }
@@ -78,12 +78,12 @@ impl Routers {
         Ok(())
     }
 
-    /// Where they listen, or will.
+    /// The addresses at which they listen, or will.
     pub(crate) fn addresses(&self) -> watch::Receiver<Vec<SocketAddr>> {
         watch::channel(self.places.iter().map(|place| place.address).collect()).1
     }
 
-    /// How many there are.
+    /// The number of routers.
     pub(crate) const fn len(&self) -> usize {
         self.places.len()
     }

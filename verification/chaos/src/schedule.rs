@@ -15,11 +15,11 @@ const REST_MS: (u64, u64) = (1_000, 4_000);
 /// One fault of a track, with what follows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Step {
-    /// What happens.
+    /// The fault that happens.
     pub(crate) fault: Fault,
-    /// How long.
+    /// The time for which it lasts.
     pub(crate) lasts: Duration,
-    /// How long nothing happens afterwards.
+    /// The time afterwards during which nothing happens.
     pub(crate) rest: Duration,
     /// To whom, of those who are there.
     pub(crate) choice: usize,

@@ -27,7 +27,7 @@ pub(crate) struct Write {
     pub(crate) process: String,
 }
 
-/// What the sink says to a write.
+/// The sink's answer to a write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "verdict")]
 pub(crate) enum Verdict {
@@ -46,9 +46,9 @@ pub(crate) struct Judged {
     /// The write.
     #[serde(flatten)]
     pub(crate) write: Write,
-    /// When it was judged.
+    /// The time at which it was judged.
     pub(crate) at: Moment,
-    /// What the sink said.
+    /// The sink's answer.
     #[serde(flatten)]
     pub(crate) verdict: Verdict,
 }

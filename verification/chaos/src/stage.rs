@@ -15,10 +15,10 @@ use crate::instances::INSTANCES;
 use crate::network::Network;
 use crate::witness::Witness;
 
-/// What all tracks share.
+/// The state that all tracks share.
 #[derive(Debug)]
 pub(crate) struct Stage {
-    /// What the run was given.
+    /// The settings of the run.
     pub(crate) settings: Settings,
     /// The voice that tells whoever looks on.
     pub(crate) narrator: Narrator,
@@ -34,7 +34,7 @@ pub(crate) struct Stage {
     pub(crate) witness: Witness,
     /// The instances to which something is done just now, by place.
     pub(crate) troubled: Troubled,
-    /// What happened so far.
+    /// The events so far.
     pub(crate) events: Events,
 }
 
@@ -73,20 +73,20 @@ impl Drop for Trouble {
     }
 }
 
-/// What happened so far.
+/// The events so far.
 #[derive(Debug, Default)]
 pub(crate) struct Events(Mutex<Happened>);
 
-/// What happened.
+/// The faults, revocations, absences and accidents that happened.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Happened {
-    /// How often each fault took place.
+    /// The number of times that each fault took place.
     pub(crate) faults: BTreeMap<Fault, usize>,
     /// Sessions whose leases were revoked.
     pub(crate) revoked: Vec<Revoked>,
     /// The times in which processes were frozen or could not be reached, and those in which instances did not reach etcd.
     pub(crate) away: Vec<Away>,
-    /// What went wrong with processes that nobody harmed.
+    /// The failures of processes that nobody harmed.
     pub(crate) accidents: Vec<String>,
 }
 
@@ -95,7 +95,7 @@ pub(crate) struct Happened {
 pub(crate) struct Revoked {
     /// The process whose session it was.
     pub(crate) process: String,
-    /// When it was asked for.
+    /// The time at which it was asked for.
     pub(crate) at: Moment,
 }
 
@@ -111,7 +111,7 @@ pub(crate) struct Away {
 }
 
 impl Events {
-    /// What happened, to be added to; nothing is added while this is held.
+    /// The events, to be added to; nothing is added while this is held.
     pub(crate) fn add(&self) -> MutexGuard<'_, Happened> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -21,9 +21,9 @@ use crate::fault::Fault;
 use crate::schedule::{Schedule, Step};
 use crate::stage::Stage;
 
-/// Who suffers on a track, one after the other.
+/// A track: those who suffer on it, one after the other.
 pub(crate) trait Track: Send {
-    /// What may befall them.
+    /// The faults that may happen to them.
     const FAULTS: &'static [Fault];
 
     /// Lets a fault happen and end; says whether it took place.

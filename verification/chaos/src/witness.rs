@@ -22,16 +22,16 @@ pub(crate) struct Witness {
     watching: AbortOnDropHandle<Result<(), Error>>,
 }
 
-/// What was seen of the sessions.
+/// The observations of the sessions.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Seen {
     /// Sessions that were ended because their processes seemed to be dead.
     pub(crate) takeovers: Vec<Takeover>,
     /// Changes of what sessions have to know, in their order.
     pub(crate) concerns: Vec<Concerned>,
-    /// When each session was over.
+    /// The time at which each session was over.
     pub(crate) ended: BTreeMap<String, Moment>,
-    /// Who led, one after the other.
+    /// The terms of the leaders, one after the other.
     pub(crate) terms: Vec<Term>,
     /// The ids of topics with partitions that the group's records ever had.
     pub(crate) topic_ids: BTreeSet<String>,
@@ -53,9 +53,9 @@ pub(crate) struct Term {
 pub(crate) struct Takeover {
     /// The session.
     pub(crate) incarnation: String,
-    /// When it was marked.
+    /// The time at which it was marked.
     pub(crate) marked: Moment,
-    /// When it was ended.
+    /// The time at which it was ended.
     pub(crate) at: Moment,
 }
 
@@ -101,7 +101,7 @@ impl Witness {
         lock(&self.seen).state.revision()
     }
 
-    /// What was seen so far; `None` where the watch has ended.
+    /// The observations so far; `None` where the watch has ended.
     pub(crate) fn seen(&self) -> Option<Seen> {
         (!self.watching.is_finished()).then(|| lock(&self.seen).seen.clone())
     }

@@ -45,7 +45,7 @@ pub(crate) async fn run(settings: WriterSettings) -> Result<()> {
     run_writer(consumer, Watched { writer, history }, reception, listener, stop::on_signal()?).await
 }
 
-/// What a writer may do, and does.
+/// The history of what a writer may do, and does.
 #[derive(Debug)]
 struct History(Arc<Journal>);
 

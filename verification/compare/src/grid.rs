@@ -29,7 +29,7 @@ fn shapes(members: usize, partitions: usize) -> impl Iterator<Item = Shape> {
     // The largest row is one that Kafka's own tests have.
     let most_topics = if (members, partitions) == (2_000, 1_000_000) { 500 } else { 1_000 };
     let kinds = [1, 100, most_topics].into_iter().flat_map(|topics| SUBSCRIPTIONS.map(|kind| (topics, kind)));
-    // Who subscribes to one topic of one subscribes to all.
+    // A member that subscribes to one topic of one subscribes to all.
     let kinds = kinds.filter(|(topics, kind)| *topics > 1 || *kind == Subscriptions::All);
     kinds.flat_map(move |(topics, subscriptions)| {
         [false, true].map(|racks| Shape { members, partitions, topics, subscriptions, racks })

@@ -40,7 +40,7 @@ pub(crate) struct Measure {
     /// The program `kafka-assigner`
     #[arg(long)]
     pub(crate) server: PathBuf,
-    /// Where Java finds the class `Member` and Kafka's
+    /// The path on which Java finds the class `Member` and Kafka's
     #[arg(long)]
     pub(crate) classpath: OsString,
     /// A folder for logs and histories
@@ -71,7 +71,7 @@ pub(crate) struct Consume {
     /// The file that the history is written to
     #[arg(long)]
     pub(crate) history: PathBuf,
-    /// How long the state of a partition takes to rebuild, in milliseconds
+    /// The time that the state of a partition takes to rebuild, in milliseconds
     #[arg(long)]
     pub(crate) rebuild_ms: u64,
     /// Keep the partitions for this name instead of handing them over at the end

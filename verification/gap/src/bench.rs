@@ -93,7 +93,7 @@ fn add(events: &mut Vec<(Event, Done)>, event: Event, done: Done) {
     }
 }
 
-/// What is still missing at the end is the last step's.
+/// Records that are still missing at the end are the last step's.
 fn answer_for_the_end(events: &mut [(Event, Done)]) {
     let steps = events.iter_mut().flat_map(|(_, done)| &mut done.steps);
     if let Some(step) = steps.max_by_key(|step| step.at) {

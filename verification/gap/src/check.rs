@@ -46,9 +46,9 @@ pub(crate) struct Handled {
 /// Something that was done to a group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Step {
-    /// When it was done.
+    /// The time at which it was done.
     pub(crate) at: Micros,
-    /// When everything had settled.
+    /// The time at which everything had settled.
     pub(crate) until: Micros,
 }
 
@@ -58,11 +58,11 @@ impl Step {
     }
 }
 
-/// What happened to each partition of a group from its beginning to its end.
+/// The history of each partition of a group from its beginning to its end.
 #[derive(Debug)]
 pub(crate) struct Audit(BTreeMap<i32, Partition>);
 
-/// What an event came to.
+/// The results of an event.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct Figures {
     pub(crate) moved: usize,

@@ -24,18 +24,18 @@ pub(crate) enum Event {
     RollNewNames,
 }
 
-/// What was done, and when.
+/// The steps of an event, with their times.
 #[derive(Debug, Default)]
 pub(crate) struct Done {
     pub(crate) steps: Vec<Step>,
-    /// How long those who left took for it, from the signal to their end.
+    /// The times that those who left took for it, from the signal to their end.
     pub(crate) departures: Vec<Duration>,
     /// Steps after which the group had not settled within its time.
     pub(crate) unsettled: usize,
 }
 
 impl Event {
-    /// What it is called in rows.
+    /// The name of the event in rows.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Join => "join",

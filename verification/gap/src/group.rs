@@ -23,13 +23,14 @@ use crate::watch::{Owners, Watch, is_even};
 /// The time between two looks at the histories, which are many.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// What Kafka's own producer waits for more since 4.0 (KIP-1030): all records of a tick go out in few requests.
+/// The time for which Kafka's own producer waits for more since 4.0 (KIP-1030): all records of a tick go out in few
+/// requests.
 const LINGER: Duration = Duration::from_millis(5);
 
 /// A Java machine starts in a second, several at once on a busy machine take some.
 const START: Duration = Duration::from_secs(30);
 
-/// How long a group may take to settle: several times the session timeout, and what a rebuild adds.
+/// The longest time for a group to settle: several times the session timeout, and what a rebuild adds.
 const SETTLE: Duration = Duration::from_secs(60);
 
 /// Equal shares that nobody changed for so long are final.
@@ -38,14 +39,16 @@ const STILL: Duration = Duration::from_secs(1);
 /// The same for shares that are not equal: Kafka's members hear of changes every 5 s, one after the other.
 const STILL_IF_UNEVEN: Duration = Duration::from_secs(7);
 
-/// How long everybody works in peace before anything is done: the Java consumer commits every 5 s, and what is not
-/// committed at all yet is lost by its defaults when it moves. Machine code of all Java machines is made meanwhile.
+/// The time for which everybody works in peace before anything is done: the Java consumer commits every 5 s, and what
+/// is not committed at all yet is lost by its defaults when it moves. Machine code of all Java machines is made
+/// meanwhile.
 const PEACE: Duration = Duration::from_secs(8);
 
-/// How long the last records may stand still: without any progress for so long, nobody will handle them.
+/// The longest time for which the last records may stand still: without any progress for so long, nobody will handle
+/// them.
 const STANDSTILL: Duration = Duration::from_secs(20);
 
-/// How long partitions are kept for a name that is about to come back.
+/// The time for which partitions are kept for a name that is about to come back.
 const KEPT: [&str; 2] = ["--rejoin-grace", "30s"];
 
 /// A group under load.
@@ -66,14 +69,14 @@ pub(crate) struct Group<'a> {
     watch: Watch,
 }
 
-/// How somebody left.
+/// The departure of a member.
 #[derive(Debug)]
 pub(crate) struct Departure {
     /// The number of its name.
     pub(crate) name: usize,
-    /// When it was asked to.
+    /// The time at which it was asked to leave.
     pub(crate) at: Micros,
-    /// How long it took.
+    /// The time that it took.
     pub(crate) lasted: Duration,
 }
 
@@ -110,7 +113,7 @@ impl<'a> Group<'a> {
         Ok(group)
     }
 
-    /// How many members it has.
+    /// The number of its members.
     pub(crate) fn member_count(&self) -> usize {
         self.members.len()
     }

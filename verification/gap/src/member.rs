@@ -13,7 +13,7 @@ use crate::check::Who;
 use crate::history::{Line, Reader};
 use crate::system::Kind;
 
-/// What all members of a group have in common.
+/// The settings that all members of a group have in common.
 #[derive(Debug)]
 pub(crate) struct Membership {
     pub(crate) kind: Kind,
@@ -21,7 +21,7 @@ pub(crate) struct Membership {
     pub(crate) group: String,
     pub(crate) rebuild: Duration,
     pub(crate) keeps_names: bool,
-    /// Where the instance is; of use to this project's members only.
+    /// The address of the instance; of use to this project's members only.
     pub(crate) endpoint: String,
 }
 
@@ -47,7 +47,7 @@ impl Member {
         Ok(Self { who, history: reader, process: NamedProcess::start(name, command, log)? })
     }
 
-    /// What it has written since the last call.
+    /// The lines that it has written since the last call.
     ///
     /// # Errors
     /// When it has ended by itself.

@@ -12,7 +12,7 @@ use crate::event::{Done, Event};
 use crate::stage::Stage;
 use crate::system::System;
 
-/// What one event came to in one system. The names are stable: programs read them.
+/// The results of one event in one system. The names are stable: programs read them.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct Row {
     system: &'static str,
@@ -20,26 +20,26 @@ pub(crate) struct Row {
     /// Members at the beginning of the group, and partitions.
     members: usize,
     partitions: i32,
-    /// How long the state of a partition takes to rebuild; 0 where there is none.
+    /// The time that the state of a partition takes to rebuild; 0 where there is none.
     state_ms: u128,
-    /// How often something was done to the group; the figures are of all of it.
+    /// The number of times that something was done to the group; the figures are of all of it.
     steps: usize,
     /// Partitions that went to a member of another name, each counted once.
     moved: usize,
-    /// How often that was.
+    /// The number of times that one did so.
     moves: usize,
-    /// How often it was with the partition that moved most.
+    /// The number of times for the partition that moved most.
     most_moves: usize,
     gap_ms: Gap,
     first_record_ms: Middle,
     duplicated: usize,
     lost: usize,
     stall_ms: Middle,
-    /// What stalls are while nothing is done, measured on the same group before its first event.
+    /// The stalls while nothing is done, measured on the same group before its first event.
     calm_stall_ms: Middle,
     /// The medians of what etcd and Kafka took for an answer while the group lived.
     round_trip_ms: RoundTrip,
-    /// What the middle of the gaps may be at most; none where there is no aim.
+    /// The most that the middle of the gaps may be; none where there is no aim.
     gap_p50_aim_ms: Option<f64>,
     unowned_partition_s: f64,
     /// The longest that somebody took to leave, from the signal to the end of the process; none where nobody left.
@@ -48,24 +48,24 @@ pub(crate) struct Row {
     settled: bool,
 }
 
-/// What was measured of a group beside its events.
+/// The measurements of a group beside its events.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Beside {
     /// The stalls while nothing was done.
     pub(crate) calm: Spread,
-    /// What etcd and Kafka took for an answer.
+    /// The times that etcd and Kafka took for an answer.
     pub(crate) round_trip: RoundTrip,
 }
 
-/// What a move in `exclusive` may take beyond the distance of two records and the answers it waits for: messages, and
-/// the threads of three processes that take turns.
+/// The time that a move in `exclusive` may take beyond the distance of two records and the answers it waits for:
+/// messages, and the threads of three processes that take turns.
 const SWITCH_MS: f64 = 10.0;
 
 /// The answers of each server that a move in `exclusive` waits for, with one in reserve: a commit and a position of
 /// Kafka's, and the transactions of two acknowledgements with what follows from them.
 const ROUND_TRIPS: f64 = 4.0;
 
-/// What half of the moves of an event may leave as a gap at most.
+/// The longest gap that half of the moves of an event may leave.
 fn aim(system: &System, stage: &Stage, event: Event, round_trip: RoundTrip) -> Option<f64> {
     let answers = ROUND_TRIPS * (round_trip.etcd + round_trip.kafka);
     (system.has_aim && event.is_planned()).then(|| tenths(millis(stage.size.interval) + SWITCH_MS + answers))
@@ -142,7 +142,7 @@ impl Row {
 }
 
 impl Row {
-    /// What was missed, in words; none where the aim was met, or there is none.
+    /// The aim that was missed, in words; none where it was met, or there is none.
     pub(crate) fn missed(&self) -> Option<String> {
         let (aim, p50) = (self.gap_p50_aim_ms?, self.gap_ms.p50);
         let Self { system, event, members, partitions, .. } = self;

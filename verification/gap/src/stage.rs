@@ -4,21 +4,21 @@ use std::time::Duration;
 
 use crate::event::Event;
 
-/// What one group goes through, from its beginning to its end.
+/// The events of one group, from its beginning to its end.
 #[derive(Debug)]
 pub(crate) struct Stage {
-    /// What it is called in the names of groups and files.
+    /// The name of the stage in the names of groups and files.
     pub(crate) name: &'static str,
     /// In this order; all times of one event together have one row.
     pub(crate) events: &'static [Event],
     pub(crate) size: Size,
-    /// How long the state of a partition takes to rebuild; zero where there is none.
+    /// The time that the state of a partition takes to rebuild; zero where there is none.
     pub(crate) rebuild: Duration,
     /// True if members come back under their names, and their partitions are kept for them: static members of Kafka.
     pub(crate) keeps_names: bool,
 }
 
-/// How large a group is, and its load.
+/// The size of a group, and its load.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Size {
     /// Members at the beginning.

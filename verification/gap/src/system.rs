@@ -11,7 +11,7 @@ pub(crate) const SESSION_TIMEOUT: Duration = Duration::from_secs(10);
 /// One of the systems.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct System {
-    /// What it is called in rows.
+    /// The name of the system in rows.
     pub(crate) name: &'static str,
     pub(crate) kind: Kind,
     /// True if it is measured when there is little time.
@@ -20,7 +20,7 @@ pub(crate) struct System {
     pub(crate) has_aim: bool,
 }
 
-/// Whose consumers take part.
+/// The consumers that take part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// This project's, in a group that is set so.

@@ -14,12 +14,12 @@ const RECENT: Duration = Duration::from_millis(450);
 /// The owner of each partition.
 pub(crate) type Owners = BTreeMap<i32, Who>;
 
-/// How far everybody is.
+/// The progress of all processes.
 #[derive(Debug)]
 pub(crate) struct Watch {
     /// A record from before this time ago does not count.
     recent: Micros,
-    /// When each process last handled a record of each partition.
+    /// The time at which each process last handled a record of each partition.
     last: BTreeMap<(i32, Who), Micros>,
     /// The offset after the farthest record of each partition that anybody handled.
     reached: BTreeMap<i32, i64>,

@@ -14,10 +14,10 @@ use crate::{Process, free_port, holds_within};
 /// etcd answers within half a second; a loaded two-core machine may take many times that.
 const START: Duration = Duration::from_secs(30);
 
-/// How often other ports are tried when somebody took the ones that were free.
+/// The most times that other ports are tried when somebody took the ones that were free.
 const TRIES: usize = 3;
 
-/// How an [`Etcd`] is started.
+/// The settings with which an [`Etcd`] is started.
 #[derive(Debug, Clone)]
 pub struct EtcdConfig {
     /// The program.
@@ -76,7 +76,7 @@ impl Ports {
         Ok(Self { client: free_port()?, peer: free_port()?, metrics: free_port()? })
     }
 
-    /// Where the other members reach this one.
+    /// The URL at which the other members reach this one.
     pub(crate) fn peer_url(self) -> String {
         format!("http://127.0.0.1:{}", self.peer)
     }

@@ -5,7 +5,7 @@ use std::io;
 use crate::etcd::Ports;
 use crate::{Etcd, EtcdConfig};
 
-/// How often other ports are tried when somebody took the ones that were free.
+/// The most times that other ports are tried when somebody took the ones that were free.
 const TRIES: usize = 3;
 
 /// An etcd cluster of three members on loopback ports: it serves as long as two of them run.
@@ -15,7 +15,7 @@ pub struct EtcdCluster {
 }
 
 impl EtcdCluster {
-    /// How many members there are: the fewest that can lose one.
+    /// The number of members: the fewest that can lose one.
     pub const MEMBERS: usize = 3;
 
     /// Starts the members and waits until each answers.

@@ -15,7 +15,7 @@ use crate::{Process, free_port, holds_within};
 /// A broker answers after about three seconds; a loaded two-core machine may take many times that.
 pub(crate) const START: Duration = Duration::from_secs(90);
 
-/// How often other ports are tried when somebody took the ones that were free.
+/// The most times that other ports are tried when somebody took the ones that were free.
 const TRIES: usize = 3;
 
 /// Names the cluster in its storage; any fixed id of Kafka's form (16 bytes in base64) will do.
@@ -96,7 +96,7 @@ impl Kafka {
         self.wait()
     }
 
-    /// Where clients connect first, as `host:port`.
+    /// The address to which clients connect first, as `host:port`.
     #[must_use]
     pub fn address(&self) -> String {
         format!("127.0.0.1:{}", self.port)

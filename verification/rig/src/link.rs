@@ -18,10 +18,10 @@ use tokio::sync::watch;
 use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::sleep;
 
-/// What is read at once; a slow link delays each such piece by itself.
+/// The size of a piece that is read at once; a slow link delays each such piece by itself.
 const PIECE: usize = 16 * 1024;
 
-/// What is wrong with a [`Link`]. What is held arrives when the link is healed, as TCP sends it again.
+/// The disturbance of a [`Link`]. Data that is held arrives when the link is healed, as TCP sends it again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Disturbance {
     /// Nothing gets through either way, and no connection is opened. Nobody is told.
@@ -61,7 +61,7 @@ impl Link {
         Ok(Self { address, state, hits, task: tokio::spawn(serve(listener, server, way)) })
     }
 
-    /// Where clients connect.
+    /// The address to which clients connect.
     #[must_use]
     pub const fn address(&self) -> SocketAddr {
         self.address
@@ -77,7 +77,7 @@ impl Link {
         self.state.send_replace(None);
     }
 
-    /// How often something was held, lost or delayed so far.
+    /// The number of times that something was held, lost or delayed so far.
     #[must_use]
     pub fn hits(&self) -> u64 {
         self.hits.load(Ordering::Relaxed)
@@ -96,7 +96,7 @@ enum Direction {
     Answers,
 }
 
-/// What becomes of a piece.
+/// The fate of a piece.
 enum Fate {
     Passes,
     IsLost,

@@ -7,7 +7,7 @@ use super::*;
 /// Whatever has to come, comes within this time on a loaded machine.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// What has not come within this time is held: on loopback everything comes within a millisecond.
+/// The time after which data that has not come is held: on loopback everything comes within a millisecond.
 const SILENCE: Duration = Duration::from_millis(200);
 
 /// Both ends of a connection over a link.

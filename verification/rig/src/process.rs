@@ -44,7 +44,7 @@ impl Process {
         self.child.id()
     }
 
-    /// How the child ended, or `None` while it runs.
+    /// The exit status of the child, or `None` while it runs.
     ///
     /// # Errors
     /// When the system can't tell.
@@ -97,7 +97,7 @@ impl Drop for Process {
     }
 }
 
-/// How long the threads of a stopped process may take to stand still.
+/// The longest time for the threads of a stopped process to stand still.
 const STOPS_WITHIN: Duration = Duration::from_secs(10);
 
 /// True if every thread of a process stands still, as Linux tells it; elsewhere nobody can tell.

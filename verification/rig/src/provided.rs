@@ -6,13 +6,13 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::thread;
 
-/// Where the run's etcd answers, as an URL.
+/// The variable with the address at which the run's etcd answers, as an URL.
 pub const ETCD_VARIABLE: &str = "KAFKA_ASSIGNER_TEST_ETCD";
 
 /// The etcd program, for tests that start one of their own.
 pub const ETCD_BINARY_VARIABLE: &str = "KAFKA_ASSIGNER_TEST_ETCD_BIN";
 
-/// Where the run's Kafka broker answers, as `host:port`.
+/// The variable with the address at which the run's Kafka broker answers, as `host:port`.
 pub const KAFKA_VARIABLE: &str = "KAFKA_ASSIGNER_TEST_KAFKA";
 
 /// The folder with Kafka's jars, for tests that start a broker of their own.

@@ -46,7 +46,7 @@ pub struct Probe {
     waits: Waits,
 }
 
-/// How long the answers of each took; clones share it.
+/// The times that the answers of each took; clones share them.
 #[derive(Debug, Clone, Default)]
 struct Waits(Arc<Mutex<[Vec<Micros>; 2]>>);
 

@@ -33,7 +33,7 @@ const PAGES: [Page; 2] = [
     },
 ];
 
-/// What is written between backticks, line by line.
+/// The text between backticks, line by line.
 fn quoted(text: &str) -> impl Iterator<Item = &str> {
     text.lines().flat_map(|line| line.split('`').skip(1).step_by(2))
 }

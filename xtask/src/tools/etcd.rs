@@ -13,7 +13,7 @@ use super::search::on_path;
 use crate::interrupt::Interrupt;
 use crate::run;
 
-/// What is built where nothing is found.
+/// The version that is built where nothing is found.
 const BUILT_VERSION: &str = "3.7.3";
 
 /// Fetching takes seconds and building a minute on two cores; slow networks and machines get ten times that.
@@ -31,11 +31,11 @@ const VERSION_BOUND: Duration = Duration::from_secs(30);
 /// An etcd program that runs on this machine.
 #[derive(Debug)]
 pub(crate) struct Etcd {
-    /// Where it is.
+    /// The path of the program.
     pub(crate) binary: PathBuf,
-    /// What it says about itself.
+    /// The version that it tells about itself.
     pub(crate) version: String,
-    /// How we came by it.
+    /// The way in which it was found or made.
     pub(crate) origin: Origin,
 }
 

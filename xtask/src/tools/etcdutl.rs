@@ -12,7 +12,7 @@ use crate::interrupt::Interrupt;
 /// A program `etcdutl` that runs on this machine.
 #[derive(Debug)]
 pub(crate) struct Etcdutl {
-    /// Where it is.
+    /// The path of the program.
     pub(crate) binary: PathBuf,
 }
 

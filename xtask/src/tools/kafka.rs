@@ -13,7 +13,7 @@ use super::search::on_path;
 use crate::interrupt::Interrupt;
 use crate::run;
 
-/// What is fetched where nothing is found.
+/// The version that is fetched where nothing is found.
 const FETCHED_VERSION: &str = "4.4.0";
 
 /// 43 MB; a slow network gets minutes.
@@ -29,7 +29,7 @@ pub(crate) struct Kafka {
     pub(crate) jars: PathBuf,
     /// The version in the names of the jars.
     pub(crate) version: String,
-    /// How we came by it.
+    /// The way in which it was found or made.
     pub(crate) origin: Origin,
 }
 

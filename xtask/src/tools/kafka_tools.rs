@@ -8,7 +8,7 @@ use super::cache::Entry;
 use super::kafka::copy_jars;
 use crate::interrupt::Interrupt;
 
-/// What is fetched; of the same version as the broker.
+/// The artifacts that are fetched; of the same version as the broker.
 const ARTIFACTS: [&str; 2] = ["kafka-tools", "kafka-streams"];
 
 /// The tools of Kafka 4.4.0.

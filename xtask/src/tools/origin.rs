@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// Where a tool was found or how it was made.
+/// The place where a tool was found, or the way in which it was made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Origin {
     /// An environment variable named it.

@@ -39,7 +39,7 @@ async fn broker_alone(stage: &Stage) -> Result<f64> {
 async fn both(stage: &Stage, side: Side) -> Result<f64> {
     let mut reader = stage.start(side, Case::Idle).await?;
     reader.line("ready").await?;
-    // What the beginning has left over goes into the first look.
+    // The work that the beginning has left over goes into the first look.
     reader.number("rested").await?;
     reader.line("rest").await?;
     let (before, begun) = (cpu_share::of(stage.broker())?, Instant::now());

@@ -16,11 +16,11 @@ use kafka_assigner_types::name::MemberName;
 
 use crate::stopwatch::{median, timed};
 
-/// How many handoffs are driven: the most that a consumer causes which joins the smallest group is 90. The first
-/// few only warm the caches up.
+/// The number of handoffs that are driven: the most that a consumer causes which joins the smallest group is 90. The
+/// first few only warm the caches up.
 const HANDOFFS: usize = 80;
 
-/// What one change costs, the middle one of all.
+/// The cost of one change, the middle one of all.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Costs {
     /// Applying it to the state.

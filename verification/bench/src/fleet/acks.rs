@@ -29,7 +29,7 @@ const ELSEWHERE: &str = "/elsewhere/counter";
 #[derive(Debug, Default)]
 pub(super) struct Acks {
     times: Vec<Duration>,
-    /// How many were refused.
+    /// The number of those that were refused.
     pub(super) refused: usize,
     /// The writes beside them in a second.
     pub(super) writes_per_s: f64,

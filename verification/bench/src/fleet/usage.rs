@@ -1,4 +1,4 @@
-//! What instances and etcd do while nothing happens but heartbeats.
+//! The work of instances and etcd while nothing happens but heartbeats.
 
 use std::time::{Duration, Instant};
 

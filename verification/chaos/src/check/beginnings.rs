@@ -1,9 +1,10 @@
 //! The check of what is left out at the beginning of a topic that was created again.
 //!
-//! Who goes on in a new log at its old place may leave out its beginning. That follows under the first grant of the new
-//! topic, which has no bound while leaders are killed; where the topic is gone again before, its beginning is gone with it.
-//! So a record that had no effect, though later ones had, is a violation in two cases: its partition had an effect under a grant
-//! of that very topic, or one leader led undisturbed for so long that it should have known of the topic, and did not.
+//! A consumer that goes on in a new log at its old place may leave out its beginning. That follows under the first
+//! grant of the new topic, which has no bound while leaders are killed; where the topic is gone again before, its
+//! beginning is gone with it. So a record that had no effect, though later ones had, is a violation in two cases: its
+//! partition had an effect under a grant of that very topic, or one leader led undisturbed for so long that it should
+//! have known of the topic, and did not.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -25,8 +26,8 @@ const REGULAR: Duration = Duration::from_secs(11);
 /// The longest time until one that comes sooner, because the topic is in doubt.
 const SOONER: Duration = Duration::from_millis(5_500);
 
-/// How long a leader may take to know of a topic: a regular look, three sooner ones, and a write that a fault of etcd holds
-/// up. A sum of settings, so that no machine is too slow for it.
+/// The longest time for a leader to know of a topic: a regular look, three sooner ones, and a write that a fault of
+/// etcd holds up. A sum of settings, so that no machine is too slow for it.
 const KNOWN: Duration = REGULAR
     .saturating_add(SOONER)
     .saturating_add(SOONER)

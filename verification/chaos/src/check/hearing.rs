@@ -10,10 +10,11 @@ use super::{Findings, Lived, Run, complain};
 use crate::history::Entry;
 use crate::witness::{Concerned, Takeover};
 
-/// How long a client may miss what concerns it: its stream is noticed to be deaf, and opened elsewhere.
+/// The longest time for which a client may miss what concerns it: its stream is noticed to be deaf, and opened
+/// elsewhere.
 const DEAF: Duration = Duration::from_secs(10);
 
-/// What a session heard: up to which revision, and when.
+/// The revisions up to which a session heard, and when.
 type Heard = Vec<(u64, Moment)>;
 
 /// The sessions, with their processes.
@@ -64,7 +65,8 @@ impl Run {
         if before { Duration::ZERO } else { to.since(self.back(&lived.process, concern.at, to)) }
     }
 
-    /// When the process was there again, of the last time it was away between these; the first of them where it was not.
+    /// The moment at which the process was there again after the last time that it was away between these; the first of
+    /// them where it was not away.
     fn back(&self, process: &str, from: Moment, to: Moment) -> Moment {
         let away = self.away.iter().filter(|away| away.process == process);
         let ends = away.filter(|away| away.from < to && from < away.to).map(|away| away.to);

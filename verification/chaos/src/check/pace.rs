@@ -13,19 +13,19 @@ use crate::instances::{DEADLINE, LEADER_TTL};
 use crate::load::stays;
 use crate::sink::Judged;
 
-/// How long nobody at all may have an effect: the longest fault, then a dead owner and a dead leader that are waited for,
-/// and a handoff that is given up. Far more than what is seen, since faults hit one of several; a sum of settings, so
-/// that no machine is too slow for it.
+/// The longest time for which nobody at all may have an effect: the longest fault, then a dead owner and a dead leader
+/// that are waited for, and a handoff that is given up. Far more than what is seen, since faults hit one of several; a
+/// sum of settings, so that no machine is too slow for it.
 const SILENCE: Duration = Duration::from_millis(LONGEST_MS)
     .saturating_add(SESSION_TIMEOUT)
     .saturating_add(LEADER_TTL)
     .saturating_add(DEADLINE)
     .saturating_add(GRACE);
 
-/// What a machine may take on top.
+/// The time that a machine may take on top.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// What is shorter is no outage: records come ten times a second, and machines are busy.
+/// The longest time that is no outage: records come ten times a second, and machines are busy.
 const OUTAGE: Duration = Duration::from_secs(1);
 
 impl Run {
@@ -60,7 +60,7 @@ impl Run {
     }
 }
 
-/// What is longer than an outage between two moments, in all.
+/// The sum of the times between two moments that are longer than an outage.
 fn outages(mut moments: Vec<Moment>) -> Duration {
     moments.sort_unstable();
     moments.windows(2).map(|pair| pair[1].since(pair[0])).filter(|gap| *gap > OUTAGE).sum()

@@ -5,10 +5,10 @@ use kafka_assigner_audit::requests::{Asked, Written, judge, wrong_states};
 use super::{Findings, Run};
 use std::collections::BTreeMap;
 
-/// What callers asked and were told, and what is in the log.
+/// The requests of callers with their answers, and the contents of the log.
 #[derive(Debug, Default)]
 pub(crate) struct Requested {
-    /// What was asked.
+    /// The requests.
     pub(crate) asked: Asked,
     /// The additions that count.
     pub(crate) log: BTreeMap<i32, Vec<Written>>,

@@ -30,14 +30,14 @@ impl Run {
         self.judged.iter().filter(|judged| judged.verdict == Verdict::Applied)
     }
 
-    /// What Kafka acknowledged and had no effect.
+    /// The records that Kafka acknowledged and that had no effect.
     fn lost(&self, done: &BTreeSet<(i32, i64)>) -> Vec<(i32, i64)> {
         let produced =
             self.ends.iter().flat_map(|(partition, end)| (0..*end).map(|offset| (*partition, offset)));
         produced.filter(|record| !done.contains(record)).collect()
     }
 
-    /// What consumers saw acknowledged and the sink does not have.
+    /// The writes that consumers saw acknowledged and the sink does not have.
     fn without_effect(&self, applied: &[&Judged]) -> Vec<Write> {
         let has: BTreeSet<(i32, u64, i64, &str)> = applied.iter().map(|one| identity(&one.write)).collect();
         let seen = self.lives.iter().flat_map(|lived| {

@@ -14,24 +14,24 @@ use super::setting::Setting;
 use crate::load::{PARTITIONS, RETURNING, TOPIC};
 use crate::sink::Sink;
 
-/// How long nothing may change before everything is at rest: longer than any of the deadlines for which something waits,
-/// and than two of them one after the other.
+/// The longest time without a change before everything is at rest: longer than any of the deadlines for which something
+/// waits, and than two of them one after the other.
 const STANDSTILL: Duration = Duration::from_secs(30);
 
-/// How long changes may go on without an end: what is slow comes to rest long before.
+/// The longest time for which changes may go on without an end: a slow run comes to rest long before.
 const REST: Duration = Duration::from_secs(300);
 
-/// How often one looks whether they are done.
+/// The time between two looks whether they are done.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// How everything came to rest.
+/// The result of coming to rest.
 #[derive(Debug)]
 pub(crate) struct Rest {
-    /// How long it took.
+    /// The time that it took.
     pub(crate) took: Duration,
     /// Handoffs that were left.
     pub(crate) stuck: usize,
-    /// What was not at rest.
+    /// The things that were not at rest.
     pub(crate) violations: Vec<String>,
 }
 
@@ -57,7 +57,8 @@ pub(crate) fn is_at_rest(setting: &Setting) -> bool {
     unrest(setting, Moment::default()).is_empty()
 }
 
-/// What is not at rest, in words. Every partition must have had an effect after `from` under the grant that stands.
+/// The things that are not at rest, in words. Every partition must have had an effect after `from` under the grant that
+/// stands.
 fn unrest(setting: &Setting, from: Moment) -> Vec<String> {
     let Setting { stage, sink, returning, .. } = setting;
     let living = stage.crew.names();

@@ -38,7 +38,7 @@ const CALLERS: u32 = 48;
 /// The time from one request of a caller to its next.
 const INTERVAL: Duration = Duration::from_millis(50);
 
-/// How long it may take until each of them works, while everything else starts too.
+/// The longest time until each of them works, while everything else starts too.
 const START: Duration = Duration::from_secs(60);
 
 /// Everything that a run consists of; it ends when this is dropped.

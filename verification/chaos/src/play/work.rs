@@ -24,7 +24,7 @@ pub(crate) enum Work {
     Requests(Traffic),
 }
 
-/// What there was to do: the end of each partition, and what was asked.
+/// The work that there was to do: the end of each partition, and what was asked.
 pub(crate) type Done = (BTreeMap<i32, i64>, Option<Requested>);
 
 impl Work {

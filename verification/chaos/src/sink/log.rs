@@ -13,7 +13,7 @@ use super::Write;
 use super::server::Book;
 use crate::load::{PARTITIONS, TOPIC};
 
-/// How long one look for an entry takes.
+/// The time that one look for an entry takes.
 const LOOK: Duration = Duration::from_millis(100);
 
 /// Judges every entry of the log, as they come, until it is told to stop.
@@ -38,7 +38,7 @@ pub(super) fn follow(brokers: &str, book: Book, stop: CancellationToken) -> Resu
 }
 
 fn judge(book: &Book, partition: i32, offset: i64, payload: &[u8]) {
-    // What is no entry is found when the log is read at the end.
+    // A payload that is no entry is found when the log is read at the end.
     if let Ok(Entry { epoch, .. }) = serde_json::from_slice(payload).context("no entry") {
         book.judge(Write { partition, epoch: epoch.0, offset, process: String::new() });
     }

@@ -24,7 +24,7 @@ pub(crate) struct Sink {
     _serving: AbortOnDropHandle<()>,
 }
 
-/// What was written; clones share it.
+/// The writes; clones share them.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Book(Arc<Mutex<Pages>>);
 
@@ -69,7 +69,7 @@ impl Sink {
         log::follow(brokers, self.book.clone(), self.following.clone())
     }
 
-    /// Where it listens.
+    /// The address at which it listens.
     pub(crate) const fn address(&self) -> SocketAddr {
         self.address
     }

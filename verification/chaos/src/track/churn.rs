@@ -10,7 +10,7 @@ use tokio::time::{Instant, sleep};
 
 use crate::stage::Stage;
 
-/// How many consumers there are, at least and at most.
+/// The number of consumers, at least and at most.
 const CONSUMERS: (usize, usize) = (4, 7);
 
 /// The time between two, in milliseconds: long enough that most of the moves that follow end before the next.

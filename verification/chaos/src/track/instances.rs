@@ -15,7 +15,7 @@ use crate::instances::{INSTANCES, Instances, server};
 use crate::schedule::Step;
 use crate::stage::Stage;
 
-/// How long a leader is waited for that could be killed: longer than any election takes.
+/// The longest wait for a leader that could be killed: longer than any election takes.
 const LED: Duration = Duration::from_secs(10);
 
 impl Track for Instances {

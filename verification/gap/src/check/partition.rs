@@ -8,16 +8,16 @@ use kafka_assigner_audit::Micros;
 use super::tenure::{Change, changes};
 use super::{Handled, Step};
 
-/// What happened to one partition.
+/// The history of one partition.
 #[derive(Debug)]
 pub(super) struct Partition {
     /// In the order of time.
     changes: Vec<Change>,
-    /// When a record was handled that had been handled before.
+    /// The times at which a record was handled that had been handled before.
     pub(super) twice: Vec<Micros>,
     /// For each record that nobody handled, when the next one was handled; the end of time where there is none.
     pub(super) lost: Vec<Micros>,
-    /// When records were handled, in the order of time.
+    /// The times at which records were handled, in order.
     handled: Vec<Micros>,
 }
 

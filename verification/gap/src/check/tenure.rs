@@ -11,7 +11,7 @@ use super::{Handled, Who};
 pub(super) struct Change {
     /// True if the new owner has another name.
     pub(super) is_move: bool,
-    /// When the new owner handled its first record.
+    /// The time at which the new owner handled its first record.
     pub(super) at: Micros,
     /// From the last record of the old owner; zero where they overlap.
     pub(super) gap: Micros,

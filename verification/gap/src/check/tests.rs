@@ -4,7 +4,7 @@ const A: Who = Who { name: 0, process: 0 };
 const B: Who = Who { name: 1, process: 1 };
 const C: Who = Who { name: 2, process: 2 };
 
-/// What `by` handled of partition 0: pairs of an offset and a time in milliseconds.
+/// The records of partition 0 that `by` handled: pairs of an offset and a time in milliseconds.
 fn by(by: Who, handled: &[(i64, u64)]) -> Vec<Handled> {
     of_partition(0, by, handled)
 }
