@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  sources ──► names        type names are unique within what ships
-//!          ──► comments     doc comments of public items state, and ask nothing
+//!          ──► comments     doc comments of items state, and ask nothing
 //!          ──► sizes        files and functions by length
 //!  cargo metadata ──► arrows      nothing that ships depends on what verifies it
 //!                 ──► manifests   what ships can be packaged, and nothing else published
