@@ -10,12 +10,14 @@
 //! A placement is a number of units for each topic and member. All terms are convex in these numbers, so a placement
 //! that no cycle along these arcs makes better is a best one.
 
+mod alike;
 mod grid;
 mod search;
 
 use super::budget;
 use super::roles::{MemberRole, Roles};
 use crate::{MemberIndex, Problem, TopicIndex, TopicSpread};
+use alike::AlikeUnits;
 use grid::Grid;
 use search::Search;
 
@@ -36,27 +38,51 @@ const MOST_LOOKS_WITH_MOVES: usize = 100_000_000;
 const FEWEST_ROUNDS: usize = 4;
 
 /// Changes owners such that each topic lies as evenly as possible, without a worse balance and, unless the options say
-/// otherwise, without one more move. Does nothing if units differ in weight, replicas have racks or copies are held:
-/// those come before topics. A unit with bans or pins stays.
+/// otherwise, without one more move. Where weights differ, units change places with others of their weight that the same members
+/// may own, which leaves loads, and what could be traded, as they are.
+/// Does nothing if replicas have racks or copies are held: those come before topics. A unit with bans or pins stays.
 pub(super) fn spread(problem: &Problem, roles: &Roles, owners: &mut [Option<MemberIndex>]) {
-    let with_moves = problem.options().spread_topics == TopicSpread::Moves;
+    if problem.has_replica_racks() || problem.has_standbys() {
+        return;
+    }
     let in_proportion = (LOOKS + LOOKS_PER_UNIT * problem.units()).min(MOST_LOOKS);
-    let looks = if with_moves { MOST_LOOKS_WITH_MOVES } else { in_proportion };
-    let arcs = 2 * problem.topics().len() * problem.members().len();
-    if problem.has_weights() || problem.has_replica_racks() || problem.has_standbys() {
+    let mut looks = if spends_moves(problem) { MOST_LOOKS_WITH_MOVES } else { in_proportion };
+    // With weights, a look at each pair tells which units are alike.
+    if problem.has_weights() && problem.topics().len() * problem.members().len() > looks {
         return;
     }
-    if problem.topics().len() < 2 || arcs.saturating_mul(FEWEST_ROUNDS) > looks {
-        return;
+    for alike in alike::units(problem) {
+        looks = spread_alike(problem, roles, &alike, looks, owners);
     }
-    if Evenness::of(problem, roles).is_even(owners) {
-        return;
+}
+
+fn spends_moves(problem: &Problem) -> bool {
+    problem.options().spread_topics == TopicSpread::Moves
+}
+
+/// Changes the owners of units that are alike, with at most so many `looks`; the number that is left of these.
+fn spread_alike(
+    problem: &Problem,
+    roles: &Roles,
+    alike: &AlikeUnits,
+    looks: usize,
+    owners: &mut [Option<MemberIndex>],
+) -> usize {
+    let arcs = 2 * alike.topics.len() * problem.members().len();
+    if alike.topics.len() < 2 || arcs.saturating_mul(FEWEST_ROUNDS) > looks {
+        return looks;
     }
-    let mut grid = Grid::of(problem, roles, owners);
+    if Evenness::of(problem, roles).is_even(&alike.topics, owners) {
+        return looks;
+    }
+    let mut grid = Grid::of(problem, roles, alike, owners);
+    let with_moves = spends_moves(problem);
     let moves_left = if with_moves { budget::left(problem, roles, owners) } else { None };
-    if Search::new(&grid, with_moves, looks, moves_left).run(&mut grid) {
+    let mut search = Search::new(&grid, with_moves, looks, moves_left);
+    if search.run(&mut grid) {
         grid.carry_out(problem, owners);
     }
+    search.looks_left()
 }
 
 /// A look at owners that takes no longer than to count them, as most placements are even.
@@ -75,11 +101,11 @@ impl<'a> Evenness<'a> {
         Self { problem, takers, counts: vec![0; problem.members().len()] }
     }
 
-    /// True if all takers have one capacity, and no two that may take units of a topic differ by two of them.
-    fn is_even(&mut self, owners: &[Option<MemberIndex>]) -> bool {
+    /// True if all takers have one capacity, and no two that may take units of one of `topics` differ by two of them.
+    fn is_even(&mut self, topics: &[TopicIndex], owners: &[Option<MemberIndex>]) -> bool {
         let capacity = |member: &MemberIndex| self.problem.member(*member).capacity;
         self.takers.windows(2).all(|pair| capacity(&pair[0]) == capacity(&pair[1]))
-            && self.problem.topic_indices().all(|topic| self.lies_evenly(topic, owners))
+            && topics.iter().all(|topic| self.lies_evenly(*topic, owners))
     }
 
     fn lies_evenly(&mut self, topic: TopicIndex, owners: &[Option<MemberIndex>]) -> bool {

@@ -108,3 +108,35 @@ fn spreads_as_even_at_unequal_capacities_cost_no_move() {
     let moves = Balanced.assign(&problem).moves(&problem);
     assert_eq!(moves.iter().filter(|each| each.from.is_some()).count(), 0, "{moves:?}");
 }
+
+/// By member the sum of the weights that it has, in thousandths.
+fn loads(problem: &Problem, owners: &Owners) -> Vec<u64> {
+    let mut loads = vec![0; problem.members().len()];
+    for unit in problem.unit_indices() {
+        let owner = owners[unit.index()].into_iter();
+        owner.for_each(|owner| loads[owner.index()] += problem.weight(unit).thousandths());
+    }
+    loads
+}
+
+#[test]
+fn topics_of_one_weight_lie_evenly_beside_heavier_ones() {
+    let mut builder = Problem::builder();
+    let light = ["t0", "t1"].map(|name| builder.topic(name, 6));
+    let heavy = builder.topic("t2", 3);
+    let owners = ["m0", "m1", "m2"].map(|name| builder.member(MemberSpec::new(name)));
+    (0..3).for_each(|partition| builder.weight(heavy, partition, 2.0));
+    // Each member has as much as the others, and the light topics lie with two of them.
+    for (partition, owner) in (0..6).zip([0, 0, 0, 0, 1, 1]) {
+        builder.current(light[0], partition, owners[owner]);
+    }
+    for (partition, owner) in (0..6).zip([1, 1, 2, 2, 2, 2]) {
+        builder.current(light[1], partition, owners[owner]);
+    }
+    (0..3).zip(owners).for_each(|(partition, owner)| builder.current(heavy, partition, owner));
+    builder.options(Options { spread_topics: TopicSpread::Moves, ..Options::default() });
+    let problem = builder.build().unwrap();
+    let placed = Balanced.assign(&problem).owner;
+    assert_eq!(loads(&problem, &placed), [6_000; 3]);
+    assert_eq!(spans(&problem, &placed), [0, 0, 0]);
+}

@@ -1,5 +1,6 @@
 //! Numbers of units by topic and member: [`Grid`].
 
+use super::alike::AlikeUnits;
 use crate::balanced::cost::{MarginalCost, Scale};
 use crate::balanced::roles::{MemberRole, Roles};
 use crate::{MemberIndex, Problem, TopicIndex, UnitIndex};
@@ -29,6 +30,7 @@ pub(super) struct Column {
 
 /// Numbers of units by topic and member.
 pub(super) struct Grid {
+    rows: Vec<TopicIndex>,
     pub(super) columns: Vec<Column>,
     /// By member: its column, if it has one.
     column_of: Vec<Option<usize>>,
@@ -41,56 +43,67 @@ pub(super) struct Grid {
 }
 
 impl Grid {
-    pub(super) fn of(problem: &Problem, roles: &Roles, owners: &[Option<MemberIndex>]) -> Self {
+    /// The numbers of the units that are `alike`; the others of their topics count as kept.
+    pub(super) fn of(
+        problem: &Problem,
+        roles: &Roles,
+        alike: &AlikeUnits,
+        owners: &[Option<MemberIndex>],
+    ) -> Self {
         let columns = columns(problem, roles, owners);
         let mut column_of = vec![None; problem.members().len()];
         columns.iter().enumerate().for_each(|(at, column)| column_of[column.member.index()] = Some(at));
-        let topics = problem.topics().len();
         let mut grid = Self {
-            cells: vec![TopicCell::default(); topics * columns.len()],
+            rows: alike.topics.clone(),
+            cells: vec![TopicCell::default(); alike.topics.len() * columns.len()],
             columns,
             column_of,
             is_free: vec![false; problem.units()],
-            loads_may_change: !roles.is_rolling && problem.options().movement_budget.is_none(),
+            loads_may_change: alike.are_all
+                && !roles.is_rolling
+                && problem.options().movement_budget.is_none(),
         };
-        for topic in problem.topic_indices() {
-            grid.open(problem, topic);
-            problem.units_of(topic).for_each(|unit| grid.count(problem, roles, topic, unit, owners));
+        for (row, topic) in alike.topics.iter().enumerate() {
+            grid.open(problem, row, *topic);
+            for unit in problem.units_of(*topic) {
+                let is_kept = !alike.has(problem, unit);
+                grid.count(problem, roles, row, (unit, is_kept), owners);
+            }
         }
         grid
     }
 
-    fn open(&mut self, problem: &Problem, topic: TopicIndex) {
+    fn open(&mut self, problem: &Problem, row: usize, topic: TopicIndex) {
         for at in 0..self.columns.len() {
             let is_open = problem.is_subscribed(topic, self.columns[at].member);
-            self.cell_mut(topic.index(), at).is_open = is_open;
+            self.cell_mut(row, at).is_open = is_open;
         }
     }
 
+    /// Counts a unit, which may be one that is kept in any case.
     fn count(
         &mut self,
         problem: &Problem,
         roles: &Roles,
-        topic: TopicIndex,
-        unit: UnitIndex,
+        row: usize,
+        (unit, is_kept): (UnitIndex, bool),
         owners: &[Option<MemberIndex>],
     ) {
         let Some(at) = owners[unit.index()].and_then(|owner| self.column_of[owner.index()]) else { return };
         let today = problem.current(unit).filter(|owner| problem.may_own(unit, *owner));
-        let is_bound = problem.has_bans(unit);
-        if is_bound || roles.keeper(problem, unit, today).is_some() {
-            self.cell_mut(topic.index(), at).kept += 1;
+        if is_kept || problem.has_bans(unit) || roles.keeper(problem, unit, today).is_some() {
+            self.cell_mut(row, at).kept += 1;
             return;
         }
         self.is_free[unit.index()] = true;
-        self.cell_mut(topic.index(), at).free += 1;
+        self.cell_mut(row, at).free += 1;
         if let Some(today) = today.and_then(|today| self.column_of[today.index()]) {
-            self.cell_mut(topic.index(), today).had += 1;
+            self.cell_mut(row, today).had += 1;
         }
     }
 
     pub(super) fn topics(&self) -> usize {
-        self.cells.len().checked_div(self.columns.len()).unwrap_or(0)
+        self.rows.len()
     }
 
     pub(super) fn cell(&self, topic: usize, column: usize) -> &TopicCell {
@@ -103,12 +116,11 @@ impl Grid {
 
     /// Brings owners in line with the numbers, with as few moves as these allow.
     pub(super) fn carry_out(&self, problem: &Problem, owners: &mut [Option<MemberIndex>]) {
-        for topic in problem.topic_indices() {
+        for (row, topic) in self.rows.iter().enumerate() {
             let columns = self.columns.len();
-            let mut left: Vec<u32> =
-                (0..columns).map(|column| self.cell(topic.index(), column).free).collect();
+            let mut left: Vec<u32> = (0..columns).map(|column| self.cell(row, column).free).collect();
             let mut free: Vec<_> =
-                problem.units_of(topic).filter(|unit| self.is_free[unit.index()]).collect();
+                problem.units_of(*topic).filter(|unit| self.is_free[unit.index()]).collect();
             let mut take = |unit: UnitIndex, member: Option<MemberIndex>, owners: &mut [_]| {
                 let column = member.and_then(|member| self.column_of[member.index()]);
                 let Some(column) = column.filter(|column| left[*column] > 0) else { return false };

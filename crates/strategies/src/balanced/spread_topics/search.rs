@@ -54,6 +54,11 @@ impl Search {
         any
     }
 
+    /// The number of arcs that may still be looked at.
+    pub(super) const fn looks_left(&self) -> usize {
+        self.looks
+    }
+
     /// Looks along every arc once. Returns whether any node is nearer than it was known to be.
     fn round(&mut self, grid: &Grid) -> bool {
         let mut any = false;
