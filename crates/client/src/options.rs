@@ -3,13 +3,12 @@
 use std::sync::OnceLock;
 use std::time::Duration;
 
+use kafka_assigner_session::InvalidEndpoint;
 use kafka_assigner_types::claim;
 use kafka_assigner_types::moment::millis;
 
 use kafka_assigner_proto::{DEFAULT_GROUP, PROTOCOL_VERSION, v1};
 use kafka_assigner_types::name::{GroupName, InvalidName, MemberName, TopicName};
-
-use crate::invalid_endpoint::InvalidEndpoint;
 
 /// The capabilities of this version beyond the smallest client.
 const CAPABILITIES: [v1::Capability; 7] = [

@@ -1,7 +1,7 @@
 //! The status of a consumer.
 
-use kafka_assigner_types::id::{Epoch, Incarnation, Offset, TopicPartition};
-use kafka_assigner_types::kv::LeaseId;
+use kafka_assigner_session::SessionStatus;
+use kafka_assigner_types::id::{Epoch, Offset, TopicPartition};
 use tokio::sync::watch;
 
 use crate::claim::SessionClaim;
@@ -33,15 +33,6 @@ pub struct StoppedPartition {
     pub offset: Offset,
     /// The reason, for people.
     pub reason: String,
-}
-
-/// An open session.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SessionStatus {
-    /// Its incarnation.
-    pub incarnation: Incarnation,
-    /// Its lease.
-    pub lease: LeaseId,
 }
 
 /// Watches a running consumer; cheap to clone.

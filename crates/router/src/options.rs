@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use kafka_assigner_client::InvalidEndpoint;
 use kafka_assigner_proto::{DEFAULT_GROUP, PROTOCOL_VERSION, v1};
+use kafka_assigner_session::InvalidEndpoint;
 use kafka_assigner_types::name::{GroupName, InvalidName, MemberName};
 
 use crate::lanes::StashLimits;

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use kafka_assigner_proto::v1::WarmProgress;
+use kafka_assigner_session::Clock;
 use kafka_assigner_types::id::{Epoch, HandoffId, Offset, TopicPartition};
 use kafka_assigner_types::topic_id::TopicId;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use crate::claim::Claim;
-use crate::clock::Clock;
 use crate::context::{Alarm, Edges, OwnedContext, ReservedContext, WarmContext, WarmUpProgress};
 use crate::gate::Gate;
 use crate::record_gate::RecordGate;

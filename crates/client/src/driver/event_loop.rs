@@ -5,6 +5,10 @@ use std::time::Duration;
 
 use ::metrics::counter;
 use kafka_assigner_proto::v1::{AssignmentCommand, DeregisterMode};
+use kafka_assigner_session::{
+    ClaimTerm, Clock, CommandSource, Dice, Ending, Event, SendHeartbeat, Session, SessionAction,
+    SessionOptions, SessionStatus, Transport, causes::of_status,
+};
 use tokio::runtime::Handle;
 use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
@@ -20,19 +24,14 @@ use super::reports::{HeartbeatReport, Reports};
 use super::service_calls::{Reply, ServiceCalls};
 use super::service_watch::ServiceWatch;
 use super::stopping::{StopStep, Stopping};
-use crate::backoff::Dice;
-use crate::causes::of_status;
 use crate::claim::SessionClaim;
-use crate::clock::Clock;
+use crate::dialect::ConsumerDialect;
 use crate::handler::PartitionHandler;
 use crate::metrics::{CLAIMS_LAPSED, Metric, SESSIONS_LOST, describe_metrics};
 use crate::options::ConsumerOptions;
 use crate::roles::{CallFailure, RoleAction, RoleChange, RoleEvent, Roles};
-use crate::session::{ClaimTerm, Ending, Event, SendHeartbeat, Session, SessionAction, SessionOptions};
-use crate::session_io::CommandSource;
-use crate::status::{ConsumerStatus, SessionStatus};
+use crate::status::ConsumerStatus;
 use crate::stopped::{ConsumerError, Stopped};
-use crate::transport::Transport;
 use kafka_assigner_types::id::Incarnation;
 use kafka_assigner_types::kv::LeaseId;
 use kafka_assigner_types::moment::Moment;
@@ -56,7 +55,7 @@ pub(crate) struct Driver<T, H> {
     clock: Clock,
     claim: SessionClaim,
     status: watch::Sender<ConsumerStatus>,
-    session: Session,
+    session: Session<ConsumerDialect>,
     roles: Roles,
     acks: PendingAcks,
     progress: PollProgress,

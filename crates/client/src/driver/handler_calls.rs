@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
+use kafka_assigner_session::causes::with_causes;
 use kafka_assigner_types::id::{Offset, TopicPartition};
 use kafka_assigner_types::topic_id::TopicId;
 use tokio::runtime::Handle;
@@ -14,7 +15,6 @@ use tokio_util::sync::CancellationToken;
 use tracing::{Instrument as _, info_span};
 
 use super::contexts::HeldPartitions;
-use crate::causes::with_causes;
 use crate::claim::SessionClaim;
 use crate::context::OwnedContext;
 use crate::handler::{HandlerError, PartitionHandler, Spoiled};

@@ -2,14 +2,13 @@
 
 use std::sync::Arc;
 
+use kafka_assigner_session::{Event, causes::of_status};
 use kafka_assigner_types::moment::Moment;
 use tokio::sync::watch;
 use tonic::Status;
 use tracing::{info, warn};
 
 use super::service_silence::ServiceSilence;
-use crate::causes::of_status;
-use crate::session::Event;
 use crate::status::ConsumerStatus;
 
 /// Watches the calls of one consumer.

@@ -2,6 +2,7 @@
 
 use std::error::Error;
 
+use kafka_assigner_session::causes::with_causes;
 use rdkafka::ClientContext;
 use rdkafka::client::OAuthToken;
 use rdkafka::consumer::ConsumerContext;
@@ -12,7 +13,6 @@ use tracing::debug;
 use super::options::KafkaOptions;
 use super::statistics::StatisticsSink;
 use super::token_source::TokenSource;
-use crate::causes::with_causes;
 
 /// Hears what librdkafka tells of itself, and answers what it asks.
 #[derive(Debug, Clone)]
