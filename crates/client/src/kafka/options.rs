@@ -13,6 +13,7 @@ use super::error::KafkaRunnerError;
 use super::read_ahead::ReadAhead;
 use super::statistics::StatisticsSink;
 use super::token_source::TokenSource;
+use crate::options::ConsumerOptions;
 
 /// Settings that hold unless the user sets others.
 const DEFAULTS: [(&str, &str); 10] = [
@@ -76,8 +77,13 @@ const HIDDEN: &str = "hidden";
 pub struct KafkaOptions {
     /// The brokers to start from, as "host:port,host:port".
     pub brokers: String,
-    /// The Kafka group under which offsets are committed. No member of it may subscribe.
+    /// The Kafka group under which offsets are committed, and which names the fences of producers and the origin of dead letters.
+    /// No member of it may subscribe. [`for_consumer`](Self::for_consumer) takes the consumer's group.
     pub group: String,
+    /// The rack or zone in which this process runs, which becomes librdkafka's `client.rack` unless the settings have one: brokers
+    /// that are set up for it (`replica.selector.class`) have the process read from a replica there. Empty (the default) = unknown.
+    /// [`for_consumer`](Self::for_consumer) takes the consumer's.
+    pub rack: String,
     /// The most partitions that are processed at the same moment, at least 1; 0 counts as 1. Default 64.
     pub concurrency: usize,
     /// The interval between two commits of processed offsets. Default 200 ms; longer than 0. It bounds how many records
@@ -99,11 +105,18 @@ pub struct KafkaOptions {
 }
 
 impl KafkaOptions {
-    /// The defaults for reading from `brokers` and committing under `group`.
+    /// The defaults for reading from `brokers` as this consumer: offsets are committed under its group, and its rack is where it
+    /// reads. Set `group` afterwards where Kafka is to know the group by another name, as after a migration.
+    pub fn for_consumer(consumer: &ConsumerOptions, brokers: impl Into<String>) -> Self {
+        Self { rack: consumer.rack.clone(), ..Self::new(brokers, &consumer.group) }
+    }
+
+    /// The defaults for reading from `brokers` and committing under `group`, for who has no options of a consumer.
     pub fn new(brokers: impl Into<String>, group: impl Into<String>) -> Self {
         Self {
             brokers: brokers.into(),
             group: group.into(),
+            rack: String::new(),
             concurrency: 64,
             commit_interval: Duration::from_millis(200),
             offset_refresh: Duration::from_secs(6 * 60 * 60),
@@ -171,6 +184,9 @@ impl KafkaOptions {
         if let Some(sink) = &self.statistics {
             config.set("statistics.interval.ms", sink.interval_ms().to_string());
         }
+        if !self.rack.is_empty() {
+            config.set("client.rack", &self.rack);
+        }
         for (key, value) in &self.settings {
             config.set(key, value);
         }
@@ -191,6 +207,7 @@ impl fmt::Debug for KafkaOptions {
         f.debug_struct("KafkaOptions")
             .field("brokers", &self.brokers)
             .field("group", &self.group)
+            .field("rack", &self.rack)
             .field("concurrency", &self.concurrency)
             .field("commit_interval", &self.commit_interval)
             .field("offset_refresh", &self.offset_refresh)
@@ -228,6 +245,25 @@ mod tests {
     fn default_number(setting: &str) -> u64 {
         let config = KafkaOptions::new("b:9092", "g").client_config();
         config.get(setting).expect("set").parse().expect("a number")
+    }
+
+    #[test]
+    fn group_and_rack_are_the_consumers_unless_told_otherwise() {
+        let consumer = ConsumerOptions {
+            group: "orders".into(),
+            rack: "east".into(),
+            ..ConsumerOptions::new("a", ["http://127.0.0.1:1"])
+        };
+        let told = |options: &KafkaOptions| {
+            let config = options.client_config();
+            ["group.id", "client.rack"].map(|key| config.get(key).map(str::to_owned))
+        };
+        let mut options = KafkaOptions::for_consumer(&consumer, "b:9092");
+        assert_eq!(told(&options), [Some("orders".to_owned()), Some("east".to_owned())]);
+        options.group = "orders-old".into();
+        options.settings.push(("client.rack".into(), "use1-az1".into()));
+        assert_eq!(told(&options), [Some("orders-old".to_owned()), Some("use1-az1".to_owned())]);
+        assert_eq!(told(&KafkaOptions::new("b:9092", "g")), [Some("g".to_owned()), None]);
     }
 
     #[test]
