@@ -38,6 +38,8 @@
 //! [`KafkaOptions::tokens`] fetches tokens for OAUTHBEARER.
 
 mod blocking;
+mod broker_trouble;
+mod broker_watch;
 mod built_in;
 mod client;
 mod commit_note;

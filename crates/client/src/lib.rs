@@ -61,6 +61,7 @@ mod roles;
 mod skipped_offset;
 mod status;
 mod stopped;
+mod unanswered_time;
 
 pub use claim::{Claim, ClaimEnded};
 pub use consumer::Consumer;

@@ -18,7 +18,8 @@ pub struct ConsumerStatus {
     pub stopped: Vec<StoppedPartition>,
     /// The number of sessions lost so far.
     pub sessions_lost: u64,
-    /// The error of the last call to an instance, with its causes; `None` = an instance has answered since, or none failed.
+    /// The error of the last call to an instance, with its causes, until one answers; else the error of what the handler
+    /// [works with](crate::PartitionHandler::last_error), as Kafka's brokers. `None` = there is neither.
     pub last_error: Option<String>,
 }
 

@@ -95,7 +95,7 @@ impl<T: Transport, H: PartitionHandler> Driver<T, H> {
             commands: CommandSource::default(),
             calls: HandlerCalls::new(handler, claim.clone(), handlers),
             service: ServiceCalls::new(transport, options.group.clone(), options.name.clone()),
-            watch: ServiceWatch::new(group.clone(), clock.now(), status.clone()),
+            watch: ServiceWatch::new(group.clone(), clock.now()),
             options,
             group,
             clock,
@@ -427,12 +427,16 @@ impl<T: Transport, H: PartitionHandler> Driver<T, H> {
         let is_open = self.session.incarnation().is_some();
         let mut stopped = self.calls.stopped();
         stopped.retain(|stopped| self.roles.is_owner(&stopped.partition));
+        // Without an instance nothing else matters, so its error hides the handler's.
+        let last_error = self.watch.last_error().map(str::to_owned).or_else(|| self.calls.last_error());
         self.status.send_if_modified(|status| {
             let changed = status.partitions != partitions
                 || status.stopped != stopped
+                || status.last_error != last_error
                 || status.session.is_some() && !is_open;
             status.partitions = partitions;
             status.stopped = stopped;
+            status.last_error = last_error;
             status.session.take_if(|_| !is_open);
             changed
         });

@@ -80,6 +80,11 @@ impl<H: PartitionHandler> HandlerCalls<H> {
         self.handler.stopped()
     }
 
+    /// The error of what the handler works with, while it lasts.
+    pub(super) fn last_error(&self) -> Option<String> {
+        self.handler.last_error()
+    }
+
     /// The reason for which the process is of no use any more.
     pub(super) fn fatal(&self) -> Option<String> {
         self.handler.fatal()

@@ -113,6 +113,8 @@ impl<H: RecordHandler> KafkaRunner<H> {
         let handle = RunnerHandle { watch: watch.clone(), commits: commits.clone() };
         let survey = Survey::new(client.clone(), handle, options.group.clone()).keep_looking();
         tokio::spawn(committing.clone().run_until_cancelled_owned(survey));
+        let telling = client.watch().clone().keep_telling(client.clone(), options.group.clone());
+        tokio::spawn(committing.clone().run_until_cancelled_owned(telling));
         let parts = RunnerParts { handler, client, commits, permits, rules, watch };
         Ok(Self { parts, slots: Mutex::default(), _committing: committing.drop_guard() })
     }
@@ -376,6 +378,10 @@ impl<H: RecordHandler> PartitionHandler for KafkaRunner<H> {
         self.parts.watch.stopped()
     }
 
+    fn last_error(&self) -> Option<String> {
+        self.parts.client.watch().text()
+    }
+
     fn fatal(&self) -> Option<String> {
         self.parts.watch.fatal()
     }
@@ -417,3 +423,6 @@ mod sqlite_test;
 mod steering_test;
 #[cfg(test)]
 mod test_broker;
+#[cfg(test)]
+#[path = "runner/unreachable_test.rs"]
+mod unreachable_test;
