@@ -66,10 +66,12 @@ async fn run(options: Options) -> anyhow::Result<()> {
     };
     let kafka = KafkaOptions::for_consumer(&consumer, options.brokers);
     let runner = KafkaRunner::new(&kafka, shelf::Keeper)?;
-    let (routes, closed) = (http::routes(runner.handle()), CancellationToken::new());
+    let consumer = Consumer::new(consumer)?;
+    let routes = http::routes(runner.handle()).merge(http::probes(consumer.handle()));
+    let closed = CancellationToken::new();
     let served = axum::serve(listener, routes).with_graceful_shutdown(closed.clone().cancelled_owned());
     let serving = tokio::spawn(served.into_future());
-    Consumer::new(consumer)?.run(runner, stop::on_signal()?).await?;
+    consumer.run(runner, stop::on_signal()?).await?;
     // Nothing is owned any more, so nothing more can be answered.
     closed.cancel();
     Ok(serving.await??)

@@ -106,6 +106,13 @@ impl<T: Transport, H: PartitionHandler> Driver<T, H> {
 
     pub(crate) async fn run(mut self, shutdown: CancellationToken) -> Result<Stopped, ConsumerError> {
         describe_metrics();
+        if let Some(stop) = self.options.unusual_stop() {
+            warn!(
+                group = &*self.group,
+                ?stop,
+                "a stop may take longer than the 30 s that supervisors usually grant"
+            );
+        }
         self.session_event(Event::Start);
         while !self.is_done() {
             let turn = self.turn(&shutdown).await;

@@ -75,9 +75,9 @@ const HIDDEN: &str = "hidden";
 /// Its `Debug` hides the value of each setting that may be a secret by its name.
 #[derive(Clone, PartialEq, Eq)]
 pub struct KafkaOptions {
-    /// The brokers to start from, as "host:port,host:port".
+    /// The brokers to start from, as "host:port,host:port"; not empty.
     pub brokers: String,
-    /// The Kafka group under which offsets are committed, and which names the fences of producers and the origin of dead letters.
+    /// The Kafka group under which offsets are committed, not empty, and which names the fences of producers and the origin of dead letters.
     /// No member of it may subscribe. [`for_consumer`](Self::for_consumer) takes the consumer's group.
     pub group: String,
     /// The rack or zone in which this process runs, which becomes librdkafka's `client.rack` unless the settings have one: brokers
@@ -128,9 +128,14 @@ impl KafkaOptions {
 
     /// # Errors
     ///
-    /// [`KafkaRunnerError::CommitInterval`], [`KafkaRunnerError::OffsetRefresh`], [`KafkaRunnerError::Setting`],
-    /// [`KafkaRunnerError::NotBuiltIn`].
+    /// [`KafkaRunnerError::Empty`], [`KafkaRunnerError::CommitInterval`], [`KafkaRunnerError::OffsetRefresh`],
+    /// [`KafkaRunnerError::Setting`], [`KafkaRunnerError::NotBuiltIn`].
     pub(super) fn validate(&self) -> Result<(), KafkaRunnerError> {
+        for (option, text) in [("brokers", &self.brokers), ("group", &self.group)] {
+            if text.trim().is_empty() {
+                return Err(KafkaRunnerError::Empty(option));
+            }
+        }
         if self.commit_interval.is_zero() {
             return Err(KafkaRunnerError::CommitInterval(self.commit_interval));
         }
@@ -298,6 +303,16 @@ mod tests {
         }
         for (key, value) in [("auto.offset.reset", "error"), ("group.id", "g"), ("fetch.min.bytes", "7")] {
             assert!(with(key, value).is_ok(), "{key}");
+        }
+    }
+
+    #[test]
+    fn without_brokers_or_a_group_nothing_begins() {
+        for (option, options) in
+            [("brokers", KafkaOptions::new("", "g")), ("group", KafkaOptions::new("b:9092", " "))]
+        {
+            let refused = options.validate().expect_err(option).to_string();
+            assert_eq!(refused, format!("{option} = \"\" is refused: it must not be empty"));
         }
     }
 

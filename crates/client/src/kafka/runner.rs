@@ -93,9 +93,12 @@ impl<H: RecordHandler> KafkaRunner<H> {
     ///
     /// # Errors
     ///
+    /// - [`KafkaRunnerError::Empty`]: there are no brokers, or no group.
     /// - [`KafkaRunnerError::CommitInterval`], [`KafkaRunnerError::OffsetRefresh`]: it is 0.
+    /// - [`KafkaRunnerError::Setting`]: a setting has another value than the runner needs.
     /// - [`KafkaRunnerError::NotBuiltIn`]: a setting needs a feature of cargo.
     /// - [`KafkaRunnerError::Client`]: a setting of librdkafka is unknown or out of its bounds.
+    /// - [`KafkaRunnerError::Thread`]: a thread could not be started.
     ///
     /// Brokers that can't be reached are no error; they are tried all the time.
     ///
