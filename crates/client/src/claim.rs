@@ -4,10 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
+use kafka_assigner_session::{ClaimTerm, Clock};
 use tokio::sync::Notify;
 
-use crate::clock::Clock;
-use crate::session::ClaimTerm;
 use kafka_assigner_types::id::Epoch;
 use kafka_assigner_types::moment::{Moment, micros};
 
@@ -194,7 +193,7 @@ impl Claim {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::suspensions::Scripted;
+    use kafka_assigner_session::ScriptedSuspensions;
 
     fn session() -> (Clock, SessionClaim) {
         let clock = Clock::start();
@@ -236,7 +235,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_claim_is_over_after_a_suspension_that_outlasted_it() {
-        let suspensions = Arc::new(Scripted::default());
+        let suspensions = Arc::new(ScriptedSuspensions::default());
         let clock = Clock::counting(suspensions.clone());
         let session = SessionClaim::new(clock.clone());
         let claim = session.partition(Epoch(3), true);

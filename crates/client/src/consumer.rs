@@ -2,20 +2,18 @@
 
 use std::sync::Arc;
 
+use kafka_assigner_session::{Clock, GrpcTransport, Transport};
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use crate::claim::SessionClaim;
-use crate::clock::Clock;
 use crate::driver::{ConsumerParts, Driver};
-use crate::grpc::GrpcTransport;
 use crate::handler::PartitionHandler;
 use crate::options::{ConsumerOptions, OptionsError};
 use crate::own_thread::on_own_thread;
 use crate::status::ConsumerHandle;
 use crate::stopped::{ConsumerError, Stopped};
-use crate::transport::Transport;
 
 /// A named member of a group that owns partitions.
 ///

@@ -4,13 +4,13 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use kafka_assigner_proto::v1::HandledRecord;
+use kafka_assigner_session::Clock;
 use kafka_assigner_types::id::{Epoch, HandoffId, Offset, TopicPartition};
 use kafka_assigner_types::topic_id::TopicId;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use crate::claim::{Claim, ClaimEnded};
-use crate::clock::Clock;
 use crate::gate::{Gate, Permit, Refusal};
 use crate::record_gate::{RecordGate, RecordPermit};
 use crate::skipped_offset::SkippedOffset;

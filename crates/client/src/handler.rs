@@ -113,6 +113,12 @@ pub trait PartitionHandler: Send + Sync + 'static {
         Vec::new()
     }
 
+    /// The error of what the handler works with, as Kafka's brokers, with its text; `None` = it has lasted no longer, or there was
+    /// none. Asked often, and shown in the [status](crate::ConsumerStatus) where instances answer.
+    fn last_error(&self) -> Option<String> {
+        None
+    }
+
     /// The reason for which this process is of no use any more; `None` = it is. Asked often. The consumer then gives all
     /// partitions up and ends with [`ConsumerError::Fatal`](crate::ConsumerError::Fatal).
     fn fatal(&self) -> Option<String> {

@@ -1,6 +1,50 @@
 //! Reads the records: a [`PartitionHandler`](crate::PartitionHandler) over rdkafka.
 //!
-//! Implement [`RecordHandler`] and give [`KafkaRunner::new`] to [`Consumer::run`](crate::Consumer::run).
+//! Implement [`RecordHandler`] and give [`KafkaRunner::new`] to [`Consumer::run`](crate::Consumer::run):
+//!
+//! ```no_run
+//! use kafka_assigner_client::prelude::*;
+//!
+//! struct Counter;
+//!
+//! impl RecordHandler for Counter {
+//!     type State = u64; // one for each partition
+//!
+//!     async fn open(&self, _: &Preparation, _: Option<StateSnapshot>) -> Result<OpenedState<u64>, RecordError> {
+//!         Ok(OpenedState::empty(0))
+//!     }
+//!
+//!     async fn catch_up(&self, _: &TopicPartition, count: &mut u64, _: &Record) -> Result<(), RecordError> {
+//!         *count += 1; // state only: another owner handles this record
+//!         Ok(())
+//!     }
+//!
+//!     async fn process(
+//!         &self,
+//!         context: &PartitionContext,
+//!         count: &mut u64,
+//!         record: &Record,
+//!     ) -> Result<(), RecordError> {
+//!         *count += 1;
+//!         println!("{} @ {}: record number {count}", context.partition(), record.offset());
+//!         Ok(())
+//!     }
+//! }
+//!
+//! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+//! let options = ConsumerOptions {
+//!     group: "orders-counter".into(),
+//!     topics: vec!["orders".into()],
+//!     ..ConsumerOptions::new("worker-1", ["http://127.0.0.1:7420"])
+//! };
+//! let kafka = KafkaOptions::for_consumer(&options, "127.0.0.1:9092");
+//! let runner = KafkaRunner::new(&kafka, Counter)?;
+//! Consumer::new(options)?.run(runner, stop::on_signal()?).await?;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! What becomes of a partition:
 //!
 //! ```text
 //!  warm ─────────────────────►│ assigned ───────────────────────────────► drain
@@ -38,6 +82,8 @@
 //! [`KafkaOptions::tokens`] fetches tokens for OAUTHBEARER.
 
 mod blocking;
+mod broker_trouble;
+mod broker_watch;
 mod built_in;
 mod client;
 mod commit_note;

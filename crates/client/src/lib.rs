@@ -23,12 +23,11 @@
 //!
 //! # Layers
 //!
-//! - [`session`] and [`roles`] decide: pure machines that take events and the time in and give actions out. They
-//!   know neither clock nor network, and are where to start reading.
+//! - Pure machines decide, which take events and the time in and give actions out, and know neither clock nor network: the
+//!   session, in the crate `kafka-assigner-session`, which routers use too, and the module `roles` here. Start reading there.
 //! - [`Consumer`] carries it out: one task, on a thread of its own, that owns both machines, calls the [`PartitionHandler`] on
-//!   the caller's runtime and talks to the service through a [`Transport`]; [`session_io`] is what a router's task shares with
-//!   it. [In place](Consumer::run_in_place), with a seed, on a current-thread runtime with a paused clock and an in-process
-//!   transport, a run repeats exactly.
+//!   the caller's runtime and talks to the service through a [`Transport`]. [In place](Consumer::run_in_place), with a seed, on
+//!   a current-thread runtime with a paused clock and an in-process transport, a run repeats exactly.
 //! - With the feature `kafka`, [`kafka`] reads the records: implement [`kafka::RecordHandler`] in place of driving
 //!   Kafka yourself.
 //!
@@ -41,65 +40,49 @@
 //! in a store outage: the partition is prepared again, and begun again once the session is confirmed. A partition that
 //! was taken away is told by [`PartitionHandler::lost`].
 //!
-//! Of the project the crate uses the proto and the shared types, among them the rules that both sides must hold to: names,
-//! and the span of a claim.
+//! Of the project the crate uses the session, the proto and the shared types, among them the rules that both sides must hold
+//! to: names, and the span of a claim.
 
-mod backoff;
-mod causes;
 mod claim;
-mod clock;
 mod consumer;
 mod context;
+mod dialect;
 mod driver;
 mod gate;
-mod grpc;
 mod handler;
-mod invalid_endpoint;
 #[cfg(feature = "kafka")]
 pub mod kafka;
 mod metrics;
-mod named_partition;
 mod options;
 mod own_thread;
 pub mod prelude;
 mod record_gate;
-pub mod roles;
-pub mod session;
-pub mod session_io;
+mod roles;
 mod skipped_offset;
 mod status;
-pub mod stop;
 mod stopped;
-mod suspensions;
-mod tls_files;
-mod transport;
+mod unanswered_time;
 
-pub use backoff::{Dice, RetryDelay};
 pub use claim::{Claim, ClaimEnded};
-pub use clock::Clock;
 pub use consumer::Consumer;
 pub use context::{OwnedContext, ReservedContext, WarmContext};
 pub use gate::{Permit, Refusal};
-pub use grpc::{CallerChannel, GrpcTransport};
 pub use handler::{HandlerError, PartitionHandler, Spoiled};
-pub use invalid_endpoint::InvalidEndpoint;
-/// The proto that [`Transport`] speaks.
-pub use kafka_assigner_proto as proto;
 pub use kafka_assigner_proto::TokenOrigin;
+pub use kafka_assigner_session::{
+    ClientTlsFiles, GrpcTransport, InvalidEndpoint, SessionStatus, Transport, stop,
+};
 /// The identities that handlers and records carry.
 pub use kafka_assigner_types::id::{
     Epoch, HandoffId, Incarnation, InvalidOffset, InvalidPartition, Offset, TopicPartition,
 };
 pub use kafka_assigner_types::kv::LeaseId;
-pub use kafka_assigner_types::moment::Moment;
 pub use kafka_assigner_types::name::{InvalidName, TopicName};
 pub use kafka_assigner_types::topic_id::TopicId;
 pub use metrics::{METRICS, Metric, MetricKind, describe_metrics};
 pub use options::{ConsumerOptions, OnStop, OptionsError};
 pub use record_gate::RecordPermit;
-pub use status::{ConsumerHandle, ConsumerStatus, ConsumerStopped, SessionStatus, StoppedPartition};
+pub use roles::RoleCounts;
+pub use status::{ConsumerHandle, ConsumerStatus, ConsumerStopped, StoppedPartition};
 pub use stopped::{ConsumerError, Stopped};
-pub use suspensions::Suspensions;
-pub use tls_files::ClientTlsFiles;
 pub use tonic::transport::ClientTlsConfig;
-pub use transport::{Acks, CommandStream, Transport};

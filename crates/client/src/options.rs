@@ -3,13 +3,12 @@
 use std::sync::OnceLock;
 use std::time::Duration;
 
+use kafka_assigner_session::InvalidEndpoint;
 use kafka_assigner_types::claim;
 use kafka_assigner_types::moment::millis;
 
 use kafka_assigner_proto::{DEFAULT_GROUP, PROTOCOL_VERSION, v1};
 use kafka_assigner_types::name::{GroupName, InvalidName, MemberName, TopicName};
-
-use crate::invalid_endpoint::InvalidEndpoint;
 
 /// The capabilities of this version beyond the smallest client.
 const CAPABILITIES: [v1::Capability; 7] = [
@@ -21,6 +20,18 @@ const CAPABILITIES: [v1::Capability; 7] = [
     v1::Capability::Rest,
     v1::Capability::Begun,
 ];
+
+/// The longest text that the service takes.
+const MOST_TEXT: usize = 200;
+
+/// The shortest session timeout: heartbeats fit into it three times.
+const SHORTEST_SESSION: Duration = Duration::from_secs(2);
+
+/// The time of a stop beside what handlers take: the calls that tell the service, with their bounds.
+const STOP_CALLS: Duration = Duration::from_secs(4);
+
+/// The time that Kubernetes and other supervisors grant a process that is told to stop.
+const USUAL_GRACE: Duration = Duration::from_secs(30);
 
 /// The part of a host's name that is told of the process: with the rest it stays below what the service takes, 200.
 const MOST_OF_HOST: usize = 150;
@@ -47,7 +58,8 @@ pub struct ConsumerOptions {
     pub name: String,
     /// The topics to read; empty (the default) = all topics of the group.
     pub topics: Vec<String>,
-    /// The rack or zone it runs in; empty (the default) = unknown.
+    /// The rack or zone it runs in, at most 200 characters; empty (the default) = unknown. `KafkaOptions::for_consumer` tells it
+    /// to Kafka as well.
     pub rack: String,
     /// The address for requests for its partitions, passed on to routers as it is, at most 200 characters; empty (the
     /// default) = it takes none, or routers know it by its name.
@@ -57,13 +69,13 @@ pub struct ConsumerOptions {
     /// The most partitions it takes; 0 (the default) = no limit. Partitions of co-partitioned topics come together or
     /// not at all, so that it gets none of a set of which more move together.
     pub max_partitions: u32,
-    /// A label of the deployed version; empty (the default) = none.
+    /// A label of the deployed version, at most 200 characters; empty (the default) = none.
     pub generation: String,
     /// The session's time to live to ask for, at least 2 s; `None` (the default) = the group's.
     pub session_timeout: Option<Duration>,
     /// The service ends the session when the handler [is stuck](crate::PartitionHandler::is_stuck) for that long, which
-    /// it hears with heartbeats: it may take two of them, two thirds of the time to live, longer. `None` (the default)
-    /// = never.
+    /// it hears with heartbeats: it may take two of them, two thirds of the time to live, longer. Longer than 0; `None`
+    /// (the default) = never.
     pub max_poll_interval: Option<Duration>,
     /// The most preparations at once, at least 1. Default 64, which is also what a group allows by default: the lower of
     /// both counts. Lower it where each takes much memory or a core.
@@ -75,7 +87,8 @@ pub struct ConsumerOptions {
     /// The treatment of the partitions at a regular stop. Default [`OnStop::Drain`].
     pub on_stop: OnStop,
     /// The time that a regular stop may take to hand over. Default 17 s, so that a whole stop takes less than 30 s, which is
-    /// what Kubernetes grants: this, twice `close_timeout` and 4 s more. Raise both where warm-ups take longer.
+    /// what Kubernetes grants: [`longest_stop`](Self::longest_stop) is this, twice `close_timeout` and 4 s more. Raise both where
+    /// warm-ups take longer; a start then warns of it.
     pub drain_timeout: Duration,
     /// The time that handlers may take to finish once nothing more is handed over; then they are cut off, and their
     /// partitions granted to others as after a crash. Default 4 s.
@@ -86,7 +99,7 @@ pub struct ConsumerOptions {
     /// The process that the consumer is a part of, at most 200 characters: consumers with the same word die together, and
     /// count as one where several seem to be dead. Empty (the default) = this process, by host, process id and a number.
     pub process: String,
-    /// The version of the program, for people; empty (the default) = not shown.
+    /// The version of the program, for people, at most 200 characters; empty (the default) = not shown.
     pub version: String,
 }
 
@@ -102,28 +115,42 @@ pub enum OnStop {
 
 /// An option is out of its bounds.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
 pub enum OptionsError {
     /// There is nobody to call.
-    #[error("no endpoint given")]
+    #[error("endpoints = [] is refused: it must name an instance at least")]
     NoEndpoint,
     /// An address of an instance is none, or can't be called.
     #[error(transparent)]
     Instance(#[from] InvalidEndpoint),
     /// A name breaks the rule for names.
-    #[error(transparent)]
-    Name(#[from] InvalidName),
+    #[error("{option} = {:?} is refused: {}", .name.shown, .name.rule)]
+    Name {
+        /// The option.
+        option: &'static str,
+        /// The name, with the rule that it breaks.
+        name: InvalidName,
+    },
+    /// A text is longer than the service takes, or has a control character.
+    #[error("{option} = {shown:?} is refused: it must have at most 200 characters, and no control character")]
+    Text {
+        /// The option.
+        option: &'static str,
+        /// The text, cut after 80 characters.
+        shown: String,
+    },
     /// The capacity is not a number above 0.
-    #[error("capacity {0} must be a number above 0")]
+    #[error("capacity = {0} is refused: it must be a number above 0")]
     Capacity(f64),
-    /// The endpoint is longer than the service takes.
-    #[error("endpoint has {0} characters, and 200 are the most")]
-    Endpoint(usize),
-    /// The word for the process is longer than the service takes.
-    #[error("process has {0} characters, and 200 are the most")]
-    Process(usize),
+    /// No preparation could begin.
+    #[error("max_warming = 0 is refused: it must be at least 1")]
+    MaxWarming,
     /// The session timeout is too short for heartbeats to fit in.
-    #[error("session timeout {0:?} must be at least 2s")]
+    #[error("session_timeout = {0:?} is refused: it must be at least 2s")]
     SessionTimeout(Duration),
+    /// Each record would take too long.
+    #[error("max_poll_interval = 0ns is refused: it must be longer than 0")]
+    MaxPollInterval,
 }
 
 impl ConsumerOptions {
@@ -162,24 +189,51 @@ impl ConsumerOptions {
             return Err(OptionsError::NoEndpoint);
         }
         self.endpoints.iter().try_for_each(|endpoint| InvalidEndpoint::check(endpoint))?;
-        GroupName::new(&self.group)?;
-        MemberName::new(&self.name)?;
-        self.topics.iter().try_for_each(|topic| TopicName::new(topic).map(drop))?;
-        let length = self.endpoint.chars().count();
-        if length > 200 {
-            return Err(OptionsError::Endpoint(length));
-        }
-        let length = self.process.chars().count();
-        if length > 200 {
-            return Err(OptionsError::Process(length));
-        }
+        let name = |option| move |name| OptionsError::Name { option, name };
+        GroupName::new(&self.group).map_err(name("group"))?;
+        MemberName::new(&self.name).map_err(name("name"))?;
+        self.topics.iter().try_for_each(|topic| TopicName::new(topic).map(drop).map_err(name("topics")))?;
+        self.texts().into_iter().try_for_each(|(option, text)| check_text(option, text))?;
+        self.check_numbers()
+    }
+
+    /// The texts that the service keeps.
+    fn texts(&self) -> [(&'static str, &str); 5] {
+        [
+            ("rack", &self.rack),
+            ("endpoint", &self.endpoint),
+            ("generation", &self.generation),
+            ("process", &self.process),
+            ("version", &self.version),
+        ]
+    }
+
+    fn check_numbers(&self) -> Result<(), OptionsError> {
         if let Some(capacity) = self.capacity.filter(|c| !(c.is_finite() && *c > 0.0)) {
             return Err(OptionsError::Capacity(capacity));
         }
+        if self.max_warming == 0 {
+            return Err(OptionsError::MaxWarming);
+        }
+        if self.max_poll_interval.is_some_and(|interval| interval.is_zero()) {
+            return Err(OptionsError::MaxPollInterval);
+        }
         match self.session_timeout {
-            Some(timeout) if timeout < Duration::from_secs(2) => Err(OptionsError::SessionTimeout(timeout)),
+            Some(timeout) if timeout < SHORTEST_SESSION => Err(OptionsError::SessionTimeout(timeout)),
             _ => Ok(()),
         }
+    }
+
+    /// The longest time that a regular stop takes: `drain_timeout`, twice `close_timeout` and 4 s. Whatever supervises the process
+    /// has to grant it as much before it is killed, in Kubernetes as `terminationGracePeriodSeconds`.
+    #[must_use]
+    pub fn longest_stop(&self) -> Duration {
+        self.drain_timeout.saturating_add(self.close_timeout.saturating_mul(2)).saturating_add(STOP_CALLS)
+    }
+
+    /// [`longest_stop`](Self::longest_stop), where it is longer than what supervisors grant unless they are told.
+    pub(crate) fn unusual_stop(&self) -> Option<Duration> {
+        Some(self.longest_stop()).filter(|stop| *stop > USUAL_GRACE)
     }
 
     /// The part of each Register that stays the same.
@@ -214,6 +268,14 @@ impl ConsumerOptions {
     }
 }
 
+/// Checks a text as the service does.
+fn check_text(option: &'static str, text: &str) -> Result<(), OptionsError> {
+    if text.chars().count() <= MOST_TEXT && !text.chars().any(char::is_control) {
+        return Ok(());
+    }
+    Err(OptionsError::Text { option, shown: text.chars().take(80).collect() })
+}
+
 /// The word for this process, which all its consumers share: host, process id, and a number that is drawn at first, since
 /// ids come again.
 fn process() -> &'static str {
@@ -239,27 +301,68 @@ mod tests {
     }
 
     #[test]
-    fn what_is_out_of_bounds_is_named() {
-        let no_one = ConsumerOptions { endpoints: Vec::new(), ..valid() };
-        assert_eq!(no_one.validate(), Err(OptionsError::NoEndpoint));
-        for (options, kind) in [
-            (ConsumerOptions { group: String::new(), ..valid() }, "group name"),
-            (ConsumerOptions { name: "..".into(), ..valid() }, "member name"),
-            (ConsumerOptions { topics: vec!["a/b".into()], ..valid() }, "topic name"),
-        ] {
-            let error = options.validate();
-            assert!(matches!(&error, Err(OptionsError::Name(name)) if name.kind == kind), "{error:?}");
+    fn what_is_out_of_bounds_is_refused_with_its_rule() {
+        let long = |byte: &str| byte.repeat(201);
+        let second = Duration::from_secs(1);
+        let cases = [
+            (
+                ConsumerOptions { endpoints: Vec::new(), ..valid() },
+                "endpoints = [] is refused: it must name an instance at least",
+            ),
+            (
+                ConsumerOptions { endpoints: vec!["assigner:7420".into()], ..valid() },
+                "endpoint = \"assigner:7420\" is refused: it must be as http://host:port or https://host:port",
+            ),
+            (
+                ConsumerOptions { group: String::new(), ..valid() },
+                "group = \"\" is refused: it must not be empty",
+            ),
+            (
+                ConsumerOptions { name: "..".into(), ..valid() },
+                "name = \"..\" is refused: it must not be \".\" or \"..\"",
+            ),
+            (
+                ConsumerOptions { topics: vec!["a/b".into()], ..valid() },
+                "topics = \"a/b\" is refused: it may contain only letters, digits, \".\", \"_\" and \"-\"",
+            ),
+            (
+                ConsumerOptions { capacity: Some(0.0), ..valid() },
+                "capacity = 0 is refused: it must be a number above 0",
+            ),
+            (
+                ConsumerOptions { max_warming: 0, ..valid() },
+                "max_warming = 0 is refused: it must be at least 1",
+            ),
+            (
+                ConsumerOptions { max_poll_interval: Some(Duration::ZERO), ..valid() },
+                "max_poll_interval = 0ns is refused: it must be longer than 0",
+            ),
+            (
+                ConsumerOptions { session_timeout: Some(second), ..valid() },
+                "session_timeout = 1s is refused: it must be at least 2s",
+            ),
+        ];
+        for (options, refusal) in cases {
+            assert_eq!(options.validate().expect_err(refusal).to_string(), refusal);
         }
-        let no_address = ConsumerOptions { endpoints: vec!["kafka-assigner:7420".into()], ..valid() };
-        assert!(matches!(no_address.validate(), Err(OptionsError::Instance(_))));
-        let capacity = ConsumerOptions { capacity: Some(0.0), ..valid() };
-        assert_eq!(capacity.validate(), Err(OptionsError::Capacity(0.0)));
-        let endpoint = ConsumerOptions { endpoint: "e".repeat(201), ..valid() };
-        assert_eq!(endpoint.validate(), Err(OptionsError::Endpoint(201)));
-        let process = ConsumerOptions { process: "p".repeat(201), ..valid() };
-        assert_eq!(process.validate(), Err(OptionsError::Process(201)));
-        let timeout = ConsumerOptions { session_timeout: Some(Duration::from_secs(1)), ..valid() };
-        assert_eq!(timeout.validate(), Err(OptionsError::SessionTimeout(Duration::from_secs(1))));
+        for (option, options) in [
+            ("rack", ConsumerOptions { rack: long("r"), ..valid() }),
+            ("endpoint", ConsumerOptions { endpoint: long("e"), ..valid() }),
+            ("generation", ConsumerOptions { generation: "a\nb".into(), ..valid() }),
+            ("process", ConsumerOptions { process: long("p"), ..valid() }),
+            ("version", ConsumerOptions { version: long("v"), ..valid() }),
+        ] {
+            let refused = options.validate().expect_err(option);
+            assert!(matches!(refused, OptionsError::Text { option: of, .. } if of == option), "{refused}");
+        }
+    }
+
+    #[test]
+    fn a_stop_that_takes_longer_than_supervisors_grant_is_known() {
+        assert_eq!(valid().longest_stop(), Duration::from_secs(29));
+        assert_eq!(valid().unusual_stop(), None);
+        let patient = ConsumerOptions { drain_timeout: Duration::from_secs(60), ..valid() };
+        assert_eq!(patient.unusual_stop(), Some(Duration::from_secs(72)));
     }
 
     #[test]

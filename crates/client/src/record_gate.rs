@@ -13,10 +13,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use kafka_assigner_session::Clock;
 use kafka_assigner_types::moment::Moment;
 use tokio::sync::Notify;
-
-use crate::clock::Clock;
 
 /// A record that takes longer is long: several of them would use up the 10 s for which requests are held back.
 const LONG: Duration = Duration::from_secs(1);

@@ -29,15 +29,14 @@ mod machine;
 mod role;
 mod unbegun;
 
-pub use ack::{AckKind, RoleAck};
-pub use api::{RoleAction, RoleEvent};
-pub use call::{Call, CallFailure, CallResult};
-pub use change::RoleChange;
-pub use machine::{RoleCounts, Roles};
-pub use role::{
-    CatchingUpRole, ConsumerRole, DrainingRole, OwnerRole, Provenance, ReleasingRole, WarmingRole,
-};
-pub use unbegun::{UnbegunCause, UnbegunRole};
+pub(crate) use ack::{AckKind, RoleAck};
+pub(crate) use api::{RoleAction, RoleEvent};
+pub(crate) use call::{Call, CallFailure, CallResult};
+pub(crate) use change::RoleChange;
+pub use machine::RoleCounts;
+pub(crate) use machine::Roles;
+pub(crate) use role::Provenance;
+pub(crate) use unbegun::{UnbegunCause, UnbegunRole};
 
 #[cfg(test)]
 mod roles_test;

@@ -1,7 +1,7 @@
 //! The status of a consumer.
 
-use kafka_assigner_types::id::{Epoch, Incarnation, Offset, TopicPartition};
-use kafka_assigner_types::kv::LeaseId;
+use kafka_assigner_session::SessionStatus;
+use kafka_assigner_types::id::{Epoch, Offset, TopicPartition};
 use tokio::sync::watch;
 
 use crate::claim::SessionClaim;
@@ -18,7 +18,8 @@ pub struct ConsumerStatus {
     pub stopped: Vec<StoppedPartition>,
     /// The number of sessions lost so far.
     pub sessions_lost: u64,
-    /// The error of the last call to an instance, with its causes; `None` = an instance has answered since, or none failed.
+    /// The error of the last call to an instance, with its causes, until one answers; else the error of what the handler
+    /// [works with](crate::PartitionHandler::last_error), as Kafka's brokers. `None` = there is neither.
     pub last_error: Option<String>,
 }
 
@@ -33,15 +34,6 @@ pub struct StoppedPartition {
     pub offset: Offset,
     /// The reason, for people.
     pub reason: String,
-}
-
-/// An open session.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SessionStatus {
-    /// Its incarnation.
-    pub incarnation: Incarnation,
-    /// Its lease.
-    pub lease: LeaseId,
 }
 
 /// Watches a running consumer; cheap to clone.

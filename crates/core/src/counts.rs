@@ -277,7 +277,7 @@ mod tests {
             let handoff = group.state.handoff(at).unwrap().id.clone();
             consumer.progress.insert(
                 at.to_string(),
-                Progress { handoff, done, total, extra: crate::record::Extra::new() },
+                Progress { handoff, done, total, left_ms: None, extra: crate::record::Extra::new() },
             );
         }
         group.put(&key, encode(&consumer));

@@ -2,10 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use kafka_assigner_client::session::{Dialect, Heard, MessageBody, ToldItems};
-use kafka_assigner_client::session_io::named;
 use kafka_assigner_proto::v1::route_command::Command;
 use kafka_assigner_proto::v1::{RouteChange, RouteCommand, RouteTable};
+use kafka_assigner_session::{Dialect, Heard, MessageBody, ToldItems, named};
 use kafka_assigner_types::id::TopicPartition;
 
 use crate::route::PartitionRoute;

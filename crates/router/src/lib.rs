@@ -64,7 +64,7 @@
 //! - A handoff is acknowledged once none of its requests is in flight, until a definite answer came and again on each
 //!   new stream. A router that makes no progress leaves the group.
 //!
-//! Of the project the crate uses the proto, the client's session, and the shared types.
+//! Of the project the crate uses the proto, the session that it shares with consumers, and the shared types.
 
 mod cutover;
 mod dialect;
@@ -87,9 +87,10 @@ mod transport;
 pub use cutover::{Cutover, CutoverError};
 pub use forward::{Forward, RequestError, SendError};
 pub use forwarder::{Answer, Forwarder};
-pub use kafka_assigner_client::{ClientTlsConfig, GrpcTransport, SessionStatus, TokenOrigin, stop};
 /// The proto that [`RoutingTransport`] speaks.
 pub use kafka_assigner_proto as proto;
+pub use kafka_assigner_proto::TokenOrigin;
+pub use kafka_assigner_session::{GrpcTransport, SessionStatus, stop};
 /// The identities that routes and requests carry.
 pub use kafka_assigner_types::id::{Epoch, HandoffId, Incarnation, InvalidPartition, TopicPartition};
 pub use kafka_assigner_types::kv::LeaseId;
@@ -102,4 +103,5 @@ pub use router::Router;
 pub use status::RouterStatus;
 pub use stopped::{RouterError, RouterStopped};
 pub use table::RoutingTable;
+pub use tonic::transport::ClientTlsConfig;
 pub use transport::{RouteStream, RoutingTransport};

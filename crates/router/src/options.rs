@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use kafka_assigner_client::InvalidEndpoint;
 use kafka_assigner_proto::{DEFAULT_GROUP, PROTOCOL_VERSION, v1};
+use kafka_assigner_session::InvalidEndpoint;
 use kafka_assigner_types::name::{GroupName, InvalidName, MemberName};
 
 use crate::lanes::StashLimits;
@@ -51,22 +51,27 @@ pub struct RouterOptions {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RouterOptionsError {
     /// No endpoint is given.
-    #[error("no endpoint given")]
+    #[error("endpoints = [] is refused: it must name an instance at least")]
     NoEndpoint,
     /// An address of an instance is none, or can't be called.
     #[error(transparent)]
     Instance(#[from] InvalidEndpoint),
     /// A name breaks the rule for names.
-    #[error(transparent)]
-    Name(#[from] InvalidName),
+    #[error("{option} = {:?} is refused: {}", .name.shown, .name.rule)]
+    Name {
+        /// The option.
+        option: &'static str,
+        /// The name, with the rule that it breaks.
+        name: InvalidName,
+    },
     /// The session timeout is too short for heartbeats to fit in.
-    #[error("session timeout {0:?} must be at least 2s")]
+    #[error("session_timeout = {0:?} is refused: it must be at least 2s")]
     SessionTimeout(Duration),
     /// A bound of the stash, or the time to send, is 0.
-    #[error("{0} must be above 0")]
+    #[error("{0} = 0 is refused: it must be above 0")]
     Zero(&'static str),
     /// A busy router would count as stuck.
-    #[error("stuck_after {0:?} must be at least 2s")]
+    #[error("stuck_after = {0:?} is refused: it must be at least 2s")]
     StuckAfter(Duration),
 }
 
@@ -98,8 +103,9 @@ impl RouterOptions {
             return Err(RouterOptionsError::NoEndpoint);
         }
         self.endpoints.iter().try_for_each(|endpoint| InvalidEndpoint::check(endpoint))?;
-        GroupName::new(&self.group)?;
-        MemberName::new(&self.name)?;
+        let name = |option| move |name| RouterOptionsError::Name { option, name };
+        GroupName::new(&self.group).map_err(name("group"))?;
+        MemberName::new(&self.name).map_err(name("name"))?;
         if let Some(timeout) = self.session_timeout.filter(|timeout| *timeout < SHORTEST) {
             return Err(RouterOptionsError::SessionTimeout(timeout));
         }
@@ -177,6 +183,7 @@ mod tests {
             assert_eq!(options.validate(), Err(error));
         }
         let error = RouterOptions { name: "..".into(), ..valid() }.validate();
-        assert!(matches!(error, Err(RouterOptionsError::Name(_))), "{error:?}");
+        let refusal = error.expect_err("it is no name").to_string();
+        assert_eq!(refusal, "name = \"..\" is refused: it must not be \".\" or \"..\"");
     }
 }

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use kafka_assigner_client::session_io::named;
 use kafka_assigner_proto::v1;
 use kafka_assigner_proto::v1::RouteState;
+use kafka_assigner_session::named;
 use kafka_assigner_types::digest::RouteKey;
 use kafka_assigner_types::id::{Epoch, HandoffId, TopicPartition};
 

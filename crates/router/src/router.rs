@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use kafka_assigner_client::GrpcTransport;
+use kafka_assigner_session::GrpcTransport;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 

@@ -1,6 +1,6 @@
 //! The status of a router.
 
-use kafka_assigner_client::SessionStatus;
+use kafka_assigner_session::SessionStatus;
 
 /// A router at one moment.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
-use kafka_assigner_client::Clock;
+use kafka_assigner_session::Clock;
 use kafka_assigner_types::id::TopicPartition;
 use kafka_assigner_types::moment::{Moment, micros};
 

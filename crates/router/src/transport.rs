@@ -4,9 +4,9 @@ use std::pin::Pin;
 
 use async_trait::async_trait;
 use futures::Stream;
-use kafka_assigner_client::{GrpcTransport, InvalidEndpoint, Transport};
 use kafka_assigner_proto::v1;
 use kafka_assigner_proto::v1::routing_client::RoutingClient;
+use kafka_assigner_session::{GrpcTransport, InvalidEndpoint, Transport};
 use tonic::Status;
 
 /// The commands of one Attach.

@@ -1,4 +1,4 @@
-//! Questions over HTTP: `GET /TOPIC/PARTITION/KEY`.
+//! Questions over HTTP: `GET /TOPIC/PARTITION/KEY`, and the probes of a supervisor: `GET /live`, `GET /ready`.
 //!
 //! | answer | when |
 //! | --- | --- |
@@ -13,13 +13,24 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use kafka_assigner_client::kafka::{RunnerHandle, StateReadError};
-use kafka_assigner_client::{Epoch, TopicPartition};
+use kafka_assigner_client::{ConsumerHandle, Epoch, TopicPartition};
 
 use crate::shelf::{Shelf, ShelfEntry};
 
 /// The routes to the shelves of a runner.
 pub(crate) fn routes(shelves: RunnerHandle<Shelf>) -> Router {
     Router::new().route("/{topic}/{partition}/{key}", get(look)).with_state(shelves)
+}
+
+/// The routes of probes: 200 or 503.
+pub(crate) fn probes(consumer: ConsumerHandle) -> Router {
+    let live = |State(consumer): State<ConsumerHandle>| async move { yes_or_no(consumer.is_live()) };
+    let ready = |State(consumer): State<ConsumerHandle>| async move { yes_or_no(consumer.is_ready()) };
+    Router::new().route("/live", get(live)).route("/ready", get(ready)).with_state(consumer)
+}
+
+const fn yes_or_no(holds: bool) -> StatusCode {
+    if holds { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE }
 }
 
 async fn look(
@@ -50,8 +61,8 @@ fn found(entry: Option<ShelfEntry>, epoch: Epoch) -> Response {
 #[cfg(test)]
 mod tests {
     use bytes::Bytes;
-    use kafka_assigner_client::Offset;
     use kafka_assigner_client::kafka::{KafkaOptions, KafkaRunner};
+    use kafka_assigner_client::{Consumer, ConsumerOptions, Offset};
 
     use super::*;
     use crate::shelf::Keeper;
@@ -68,6 +79,16 @@ mod tests {
         let answer = found(None, Epoch(5));
         assert_eq!(answer.status(), StatusCode::NOT_FOUND);
         assert_eq!(answer.headers()["x-epoch"], "5");
+    }
+
+    #[test]
+    fn a_consumer_that_has_not_begun_is_live_and_not_ready_and_one_that_is_gone_neither() {
+        let consumer = Consumer::new(ConsumerOptions::new("c", ["http://127.0.0.1:1"])).unwrap();
+        let handle = consumer.handle();
+        assert_eq!(yes_or_no(handle.is_live()), StatusCode::OK);
+        assert_eq!(yes_or_no(handle.is_ready()), StatusCode::SERVICE_UNAVAILABLE);
+        drop(consumer);
+        assert_eq!(yes_or_no(handle.is_live()), StatusCode::SERVICE_UNAVAILABLE);
     }
 
     #[tokio::test]

@@ -57,17 +57,20 @@ async fn main() -> ExitCode {
 
 async fn run(options: Options) -> anyhow::Result<()> {
     let listener = TcpListener::bind(options.listen).await?;
-    let runner = KafkaRunner::new(&KafkaOptions::new(&options.brokers, &options.group), shelf::Keeper)?;
-    let (routes, closed) = (http::routes(runner.handle()), CancellationToken::new());
-    let served = axum::serve(listener, routes).with_graceful_shutdown(closed.clone().cancelled_owned());
-    let serving = tokio::spawn(served.into_future());
-    let consumer = Consumer::new(ConsumerOptions {
+    let consumer = ConsumerOptions {
         group: options.group,
         topics: vec![options.topic],
         // For those who ask the service who owns a partition.
         endpoint: options.listen.to_string(),
         ..ConsumerOptions::new(options.name, options.endpoints)
-    })?;
+    };
+    let kafka = KafkaOptions::for_consumer(&consumer, options.brokers);
+    let runner = KafkaRunner::new(&kafka, shelf::Keeper)?;
+    let consumer = Consumer::new(consumer)?;
+    let routes = http::routes(runner.handle()).merge(http::probes(consumer.handle()));
+    let closed = CancellationToken::new();
+    let served = axum::serve(listener, routes).with_graceful_shutdown(closed.clone().cancelled_owned());
+    let serving = tokio::spawn(served.into_future());
     consumer.run(runner, stop::on_signal()?).await?;
     // Nothing is owned any more, so nothing more can be answered.
     closed.cancel();

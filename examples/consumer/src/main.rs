@@ -67,16 +67,15 @@ async fn run(options: Options) -> anyhow::Result<()> {
     let states = options.states.as_deref().map(Journal::open).transpose()?;
     let process = format!("{}#{}", options.name, std::process::id());
     let handler = Counting::new(process, Journal::open(&options.log)?, states);
-    let kafka = KafkaOptions::new(&options.brokers, &options.group);
-    let consumer = Consumer::new(ConsumerOptions {
+    let consumer = ConsumerOptions {
         group: options.group,
         topics: options.topics,
         session_timeout: options.session_timeout.map(Duration::from_secs),
         drain_timeout: Duration::from_secs(options.drain_timeout),
         on_stop: if options.restart { OnStop::Restart } else { OnStop::Drain },
         ..ConsumerOptions::new(options.name, options.endpoints)
-    })?;
-    let runner = KafkaRunner::new(&kafka, handler)?;
-    consumer.run(runner, stop::on_signal()?).await?;
+    };
+    let runner = KafkaRunner::new(&KafkaOptions::for_consumer(&consumer, options.brokers), handler)?;
+    Consumer::new(consumer)?.run(runner, stop::on_signal()?).await?;
     Ok(())
 }

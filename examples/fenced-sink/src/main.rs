@@ -47,14 +47,14 @@ async fn main() -> anyhow::Result<()> {
     tracing_subscriber::fmt().with_writer(std::io::stderr).init();
     let options = Options::parse();
     let sink = Arc::new(Sink::open(&options.database)?);
-    let kafka = KafkaOptions::new(&options.brokers, &options.group);
-    let consumer = Consumer::new(ConsumerOptions {
+    let consumer = ConsumerOptions {
         group: options.group,
         topics: options.topics,
         session_timeout: options.session_timeout.map(Duration::from_secs),
         ..ConsumerOptions::new(options.name, options.endpoints)
-    })?;
+    };
+    let kafka = KafkaOptions::for_consumer(&consumer, options.brokers);
     let runner = KafkaRunner::new(&kafka, Totals::new(sink))?;
-    consumer.run(runner, stop::on_signal()?).await?;
+    Consumer::new(consumer)?.run(runner, stop::on_signal()?).await?;
     Ok(())
 }

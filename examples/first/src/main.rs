@@ -29,11 +29,12 @@ impl RecordHandler for Counter {
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     tracing_subscriber::fmt().with_writer(std::io::stderr).init();
-    let kafka = KafkaOptions::new("127.0.0.1:9092", "orders-counter");
     let options = ConsumerOptions {
+        group: "orders-counter".into(), // Kafka's group, under which offsets are committed, has the same name
         topics: vec!["orders".into()],
         ..ConsumerOptions::new("worker-1", ["http://127.0.0.1:7420"])
     };
+    let kafka = KafkaOptions::for_consumer(&options, "127.0.0.1:9092");
     let runner = KafkaRunner::new(&kafka, Counter)?;
     // Ctrl-C or SIGTERM: the partitions are handed over first, then `run` returns.
     Consumer::new(options)?.run(runner, stop::on_signal()?).await?;

@@ -151,8 +151,8 @@ pub async fn again(
 
 /// Reading over TLS with a login.
 #[must_use]
-pub fn secured() -> KafkaOptions {
-    let mut kafka = KafkaOptions::new("kafka:9093", "amounts");
+pub fn secured(consumer: &ConsumerOptions) -> KafkaOptions {
+    let mut kafka = KafkaOptions::for_consumer(consumer, "kafka:9093");
     for (name, value) in
         [("security.protocol", "sasl_ssl"), ("sasl.mechanism", "SCRAM-SHA-512"), ("sasl.username", "amounts")]
     {

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use futures::StreamExt as _;
-use kafka_assigner_client::{Acks, CommandStream, Transport};
 use kafka_assigner_proto::v1;
 use kafka_assigner_proto::v1::assignment_command::Command;
 use kafka_assigner_rig::clock::Moment;
 use kafka_assigner_rig::journal::Journal;
+use kafka_assigner_session::{Acks, CommandStream, Transport};
 use tonic::Status;
 
 use crate::history::Entry;

@@ -5,7 +5,7 @@ use crate::metadata::{Dependency, Metadata, Package};
 
 /// The crates that ship, leaves first, each with those of ours that it may depend on. What one reaches in all follows from the
 /// rows: who links a client or a router gets neither the planner nor the store.
-const ALLOWED: [(&str, &[&str]); 17] = [
+const ALLOWED: [(&str, &[&str]); 18] = [
     ("types", &[]),
     ("strategies", &[]),
     ("kafka", &[]),
@@ -14,8 +14,9 @@ const ALLOWED: [(&str, &[&str]); 17] = [
     ("handler", &["types"]),
     ("store", &["types"]),
     ("core", &["strategies", "types"]),
-    ("client", &["handler", "proto", "types"]),
-    ("router", &["client", "proto", "types"]),
+    ("session", &["proto", "types"]),
+    ("client", &["handler", "proto", "session", "types"]),
+    ("router", &["proto", "session", "types"]),
     ("group-member", &["kafka", "strategies", "types"]),
     ("native-consumer", &["group-member", "kafka", "types"]),
     ("server", &["access", "core", "kafka", "proto", "store", "strategies", "types"]),

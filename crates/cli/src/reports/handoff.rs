@@ -48,6 +48,8 @@ struct WarmUpProgress {
     done: u64,
     /// `null` = the consumer does not know.
     total: Option<u64>,
+    /// At the pace so far; `null` = not known.
+    left_ms: Option<u64>,
 }
 
 impl From<v1::Handoff> for HandoffEntry {
@@ -64,7 +66,7 @@ impl From<v1::Handoff> for HandoffEntry {
             since_unix_ms: known(wire.since_unix_ms),
             phase_age_ms: wire.phase_age_ms,
             deadline_ms: wire.deadline_ms,
-            progress: wire.progress.map(|p| WarmUpProgress { done: p.done, total: p.total }),
+            progress: wire.progress.map(WarmUpProgress::from),
             taken: wire.taken,
             busy: wire.busy,
             waiting_for: wire.waiting_for,
@@ -97,9 +99,17 @@ pub(super) const fn mode(mode: v1::Mode) -> &'static str {
     }
 }
 
+impl From<v1::WarmProgress> for WarmUpProgress {
+    fn from(wire: v1::WarmProgress) -> Self {
+        Self { done: wire.done, total: wire.total, left_ms: wire.left_ms }
+    }
+}
+
 impl WarmUpProgress {
     fn words(&self) -> String {
-        self.total.map_or_else(|| self.done.to_string(), |total| format!("{} of {total}", self.done))
+        let Some(total) = self.total else { return self.done.to_string() };
+        let left = self.left_ms.map_or_else(String::new, |ms| format!(", {} left", span(ms)));
+        format!("{} of {total}{left}", self.done)
     }
 }
 

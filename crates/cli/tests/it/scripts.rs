@@ -167,6 +167,7 @@ fn handoff() -> Handoff {
         partition: 1,
         done: 1_200,
         total: Some(5_000),
+        left_ms: Some(190_000),
         ..Default::default()
     };
     Handoff {

@@ -5,15 +5,13 @@ use std::time::Duration;
 
 use kafka_assigner_proto::MAX_ACKS;
 use kafka_assigner_proto::v1::{AckOutcome, AckResult, DrainedPartition, PartitionAck, WarmFailure};
+use kafka_assigner_session::{Acks, Dice, RetryDelay, causes::of_status};
 use tonic::Status;
 use tracing::{debug, warn};
 
 use super::contexts::HeldPartitions;
-use crate::backoff::{Dice, RetryDelay};
-use crate::causes::of_status;
 use crate::context::Edges;
 use crate::roles::{AckKind, RoleAck, RoleEvent, Roles};
-use crate::transport::Acks;
 use kafka_assigner_types::id::{HandoffId, Offset, TopicPartition};
 use kafka_assigner_types::moment::Moment;
 

@@ -5,13 +5,15 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use kafka_assigner_proto::v1::WarmProgress;
+use kafka_assigner_session::Clock;
 use kafka_assigner_types::id::{Epoch, HandoffId, Offset, TopicPartition};
+use kafka_assigner_types::moment::{Moment, millis};
 use kafka_assigner_types::topic_id::TopicId;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
+use super::warm_up_pace::WarmUpPace;
 use crate::claim::Claim;
-use crate::clock::Clock;
 use crate::context::{Alarm, Edges, OwnedContext, ReservedContext, WarmContext, WarmUpProgress};
 use crate::gate::Gate;
 use crate::record_gate::RecordGate;
@@ -43,6 +45,7 @@ struct PartitionContexts {
     failures: u32,
     /// The running preparation's.
     warm: Option<WarmContext>,
+    pace: WarmUpPace,
     reserved: Option<ReservedContext>,
     owned: Option<OwnedContext>,
     /// Outlives `owned`, since the last acknowledgement comes after everything was dropped.
@@ -99,6 +102,7 @@ impl HeldPartitions {
             cancelled: held.cancelled.clone(),
         };
         held.warm = Some(context.clone());
+        held.pace = WarmUpPace::default();
         // The records of an earlier life of the partition are of no interest any more.
         held.edges = None;
         context
@@ -286,8 +290,15 @@ impl HeldPartitions {
 
     /// The progress of the running preparations for handoffs, as their handlers reported it.
     pub(super) fn warming(&self) -> Vec<WarmProgress> {
-        let contexts = self.partitions.values().filter_map(|held| held.warm.as_ref());
-        contexts.filter_map(progress_of).collect()
+        self.partitions.values().filter_map(PartitionContexts::progress).collect()
+    }
+
+    /// Sees how far the running preparations are, for what is said of the time that is left.
+    pub(super) fn see_paces(&mut self, now: Moment) {
+        for held in self.partitions.values_mut() {
+            let Some((done, _)) = held.warm.as_ref().map(amounts) else { continue };
+            held.pace.see(now, done);
+        }
     }
 }
 
@@ -297,18 +308,21 @@ fn amounts(context: &WarmContext) -> (u64, Option<u64>) {
     (context.progress.done.load(Ordering::Relaxed), (total > 0).then_some(total))
 }
 
-fn progress_of(context: &WarmContext) -> Option<WarmProgress> {
-    let (done, total) = amounts(context);
-    Some(WarmProgress {
-        topic: context.partition.topic.to_string(),
-        partition: context.partition.kafka_number(),
-        handoff_id: context.handoff.as_ref()?.to_string(),
-        done,
-        total,
-    })
-}
-
 impl PartitionContexts {
+    /// The progress of the running preparation for a handoff.
+    fn progress(&self) -> Option<WarmProgress> {
+        let context = self.warm.as_ref()?;
+        let (done, total) = amounts(context);
+        Some(WarmProgress {
+            topic: context.partition.topic.to_string(),
+            partition: context.partition.kafka_number(),
+            handoff_id: context.handoff.as_ref()?.to_string(),
+            done,
+            total,
+            left_ms: self.pace.left(done, total).map(millis),
+        })
+    }
+
     fn new(gate: Arc<Gate>, records: Arc<RecordGate>) -> Self {
         Self {
             gate,
@@ -317,6 +331,7 @@ impl PartitionContexts {
             skipped: SkippedOffset::default(),
             failures: 0,
             warm: None,
+            pace: WarmUpPace::default(),
             reserved: None,
             owned: None,
             edges: None,

@@ -5,6 +5,10 @@ use std::time::Duration;
 
 use ::metrics::counter;
 use kafka_assigner_proto::v1::{AssignmentCommand, DeregisterMode};
+use kafka_assigner_session::{
+    ClaimTerm, Clock, CommandSource, Dice, Ending, Event, SendHeartbeat, Session, SessionAction,
+    SessionOptions, SessionStatus, Transport, causes::of_status,
+};
 use tokio::runtime::Handle;
 use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
@@ -20,19 +24,14 @@ use super::reports::{HeartbeatReport, Reports};
 use super::service_calls::{Reply, ServiceCalls};
 use super::service_watch::ServiceWatch;
 use super::stopping::{StopStep, Stopping};
-use crate::backoff::Dice;
-use crate::causes::of_status;
 use crate::claim::SessionClaim;
-use crate::clock::Clock;
+use crate::dialect::ConsumerDialect;
 use crate::handler::PartitionHandler;
 use crate::metrics::{CLAIMS_LAPSED, Metric, SESSIONS_LOST, describe_metrics};
 use crate::options::ConsumerOptions;
 use crate::roles::{CallFailure, RoleAction, RoleChange, RoleEvent, Roles};
-use crate::session::{ClaimTerm, Ending, Event, SendHeartbeat, Session, SessionAction, SessionOptions};
-use crate::session_io::CommandSource;
-use crate::status::{ConsumerStatus, SessionStatus};
+use crate::status::ConsumerStatus;
 use crate::stopped::{ConsumerError, Stopped};
-use crate::transport::Transport;
 use kafka_assigner_types::id::Incarnation;
 use kafka_assigner_types::kv::LeaseId;
 use kafka_assigner_types::moment::Moment;
@@ -56,7 +55,7 @@ pub(crate) struct Driver<T, H> {
     clock: Clock,
     claim: SessionClaim,
     status: watch::Sender<ConsumerStatus>,
-    session: Session,
+    session: Session<ConsumerDialect>,
     roles: Roles,
     acks: PendingAcks,
     progress: PollProgress,
@@ -96,7 +95,7 @@ impl<T: Transport, H: PartitionHandler> Driver<T, H> {
             commands: CommandSource::default(),
             calls: HandlerCalls::new(handler, claim.clone(), handlers),
             service: ServiceCalls::new(transport, options.group.clone(), options.name.clone()),
-            watch: ServiceWatch::new(group.clone(), clock.now(), status.clone()),
+            watch: ServiceWatch::new(group.clone(), clock.now()),
             options,
             group,
             clock,
@@ -107,6 +106,13 @@ impl<T: Transport, H: PartitionHandler> Driver<T, H> {
 
     pub(crate) async fn run(mut self, shutdown: CancellationToken) -> Result<Stopped, ConsumerError> {
         describe_metrics();
+        if let Some(stop) = self.options.unusual_stop() {
+            warn!(
+                group = &*self.group,
+                ?stop,
+                "a stop may take longer than the 30 s that supervisors usually grant"
+            );
+        }
         self.session_event(Event::Start);
         while !self.is_done() {
             let turn = self.turn(&shutdown).await;
@@ -193,6 +199,7 @@ impl<T: Transport, H: PartitionHandler> Driver<T, H> {
         self.say_farewell();
         self.send_acks();
         if self.reports.may_be_due(now) {
+            self.held.see_paces(now);
             let report = self.report();
             if self.reports.is_due(now, &report) {
                 self.session_event(Event::ReportDue);
@@ -428,12 +435,16 @@ impl<T: Transport, H: PartitionHandler> Driver<T, H> {
         let is_open = self.session.incarnation().is_some();
         let mut stopped = self.calls.stopped();
         stopped.retain(|stopped| self.roles.is_owner(&stopped.partition));
+        // Without an instance nothing else matters, so its error hides the handler's.
+        let last_error = self.watch.last_error().map(str::to_owned).or_else(|| self.calls.last_error());
         self.status.send_if_modified(|status| {
             let changed = status.partitions != partitions
                 || status.stopped != stopped
+                || status.last_error != last_error
                 || status.session.is_some() && !is_open;
             status.partitions = partitions;
             status.stopped = stopped;
+            status.last_error = last_error;
             status.session.take_if(|_| !is_open);
             changed
         });

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
+use kafka_assigner_session::causes::with_causes;
 use kafka_assigner_types::id::{Offset, TopicPartition};
 use kafka_assigner_types::topic_id::TopicId;
 use tokio::runtime::Handle;
@@ -14,7 +15,6 @@ use tokio_util::sync::CancellationToken;
 use tracing::{Instrument as _, info_span};
 
 use super::contexts::HeldPartitions;
-use crate::causes::with_causes;
 use crate::claim::SessionClaim;
 use crate::context::OwnedContext;
 use crate::handler::{HandlerError, PartitionHandler, Spoiled};
@@ -78,6 +78,11 @@ impl<H: PartitionHandler> HandlerCalls<H> {
     /// The partitions that stand.
     pub(super) fn stopped(&self) -> Vec<StoppedPartition> {
         self.handler.stopped()
+    }
+
+    /// The error of what the handler works with, while it lasts.
+    pub(super) fn last_error(&self) -> Option<String> {
+        self.handler.last_error()
     }
 
     /// The reason for which the process is of no use any more.

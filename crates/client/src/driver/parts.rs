@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
+use kafka_assigner_session::Clock;
 use tokio::sync::watch;
 
 use crate::claim::SessionClaim;
-use crate::clock::Clock;
 use crate::options::ConsumerOptions;
 use crate::status::ConsumerStatus;
 

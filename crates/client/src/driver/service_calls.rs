@@ -7,6 +7,9 @@ use kafka_assigner_proto::v1::{
     Caller, DeregisterMode, DeregisterRequest, DeregisterResponse, HeartbeatRequest, HeartbeatResponse,
     RegisterRequest,
 };
+use kafka_assigner_session::{
+    Acks, CommandStream, OpenStream, SendHeartbeat, Transport, bounded, is_definite, joined,
+};
 use kafka_assigner_types::id::Incarnation;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
@@ -14,9 +17,6 @@ use tonic::Status;
 
 use super::acks::{AckBatch, AckReply};
 use super::reports::HeartbeatReport;
-use crate::session::{OpenStream, SendHeartbeat, is_definite};
-use crate::session_io::{bounded, joined};
-use crate::transport::{Acks, CommandStream, Transport};
 
 /// Leaving is tried again after this long: half of what an orchestrator's last grace would allow.
 const DEREGISTER_BOUND: Duration = Duration::from_secs(2);

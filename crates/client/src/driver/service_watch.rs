@@ -2,27 +2,29 @@
 
 use std::sync::Arc;
 
+use kafka_assigner_session::{Event, causes::of_status};
 use kafka_assigner_types::moment::Moment;
-use tokio::sync::watch;
 use tonic::Status;
 use tracing::{info, warn};
 
-use super::service_silence::ServiceSilence;
-use crate::causes::of_status;
-use crate::session::Event;
-use crate::status::ConsumerStatus;
+use crate::unanswered_time::UnansweredTime;
 
 /// Watches the calls of one consumer.
 #[derive(Debug)]
 pub(super) struct ServiceWatch {
     group: Arc<str>,
-    silence: ServiceSilence,
-    status: watch::Sender<ConsumerStatus>,
+    silence: UnansweredTime,
+    last_error: Option<String>,
 }
 
 impl ServiceWatch {
-    pub(super) const fn new(group: Arc<str>, start: Moment, status: watch::Sender<ConsumerStatus>) -> Self {
-        Self { group, silence: ServiceSilence::since(start), status }
+    pub(super) const fn new(group: Arc<str>, start: Moment) -> Self {
+        Self { group, silence: UnansweredTime::since(start), last_error: None }
+    }
+
+    /// The error of the last call, with its causes; `None` = an instance has answered since, or none failed.
+    pub(super) fn last_error(&self) -> Option<&str> {
+        self.last_error.as_deref()
     }
 
     /// Takes an event of the stream in.
@@ -39,7 +41,7 @@ impl ServiceWatch {
         if let Some(silence) = self.silence.answered(now) {
             info!(group = &*self.group, ?silence, "an instance answers again");
         }
-        self.status.send_if_modified(|status| status.last_error.take().is_some());
+        self.last_error = None;
     }
 
     /// A call failed.
@@ -48,10 +50,6 @@ impl ServiceWatch {
         if let Some(silence) = self.silence.failed(now) {
             warn!(group = &*self.group, error, ?silence, "no instance answers; calling them all the time");
         }
-        self.status.send_if_modified(|status| {
-            let is_news = status.last_error.as_ref() != Some(&error);
-            status.last_error = Some(error);
-            is_news
-        });
+        self.last_error = Some(error);
     }
 }

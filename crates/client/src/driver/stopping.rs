@@ -18,9 +18,9 @@
 use std::time::Duration;
 
 use kafka_assigner_proto::v1::DeregisterMode;
+use kafka_assigner_session::Ending;
 
 use crate::options::OnStop;
-use crate::session::Ending;
 use crate::stopped::{ConsumerError, Stopped};
 use kafka_assigner_types::moment::Moment;
 

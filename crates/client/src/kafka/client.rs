@@ -19,6 +19,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use tracing::{debug, warn};
 
 use super::blocking::{KAFKA_BOUND, blocking};
+use super::broker_watch::BrokerWatch;
 use super::commit_note::{CommitNote, topic_id_in};
 use super::commit_thread::CommitThread;
 use super::error::KafkaRunnerError;
@@ -64,6 +65,7 @@ struct SharedClient {
     /// Held by the commit that is under way, also when nobody waits for it any more.
     committing: Arc<tokio::sync::Mutex<()>>,
     thread: CommitThread,
+    watch: BrokerWatch,
     group: String,
     _polling: DropGuard,
 }
@@ -81,8 +83,9 @@ impl Drop for SharedClient {
 
 impl Client {
     pub(super) fn new(options: &KafkaOptions) -> Result<Self, KafkaRunnerError> {
-        let fetchers = Fetchers::new(options)?;
-        let events = KafkaEvents::of(options);
+        let watch = BrokerWatch::new();
+        let fetchers = Fetchers::new(options, &watch)?;
+        let events = KafkaEvents::of(options).watched_by(&watch);
         let made = options.client_config().create_with_context(events);
         let asking: Handle = Arc::new(made.map_err(|error| KafkaRunnerError::Client(without_secret(error)))?);
         let polling = CancellationToken::new();
@@ -101,9 +104,22 @@ impl Client {
             committed: Lookup::default(),
             committing: Arc::default(),
             thread: CommitThread::start()?,
+            watch,
             group: options.group.clone(),
             _polling: polling.drop_guard(),
         })))
+    }
+
+    /// The trouble with brokers that its clients have.
+    pub(super) fn watch(&self) -> &BrokerWatch {
+        &self.0.watch
+    }
+
+    /// True if a broker answers within a second. It is asked for a topic that each cluster has, or will have: asking for none would
+    /// fetch the names of all.
+    pub(super) async fn is_answered(&self) -> bool {
+        let asking = self.asking();
+        blocking(move || asking.fetch_metadata(Some("__consumer_offsets"), END_BOUND)).await.is_ok()
     }
 
     pub(super) fn asking(&self) -> Handle {

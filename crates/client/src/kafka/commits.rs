@@ -283,9 +283,9 @@ mod tests {
 
     use super::*;
     use crate::claim::SessionClaim;
-    use crate::clock::Clock;
     use crate::kafka::options::KafkaOptions;
-    use crate::session::ClaimTerm;
+    use kafka_assigner_session::ClaimTerm;
+    use kafka_assigner_session::Clock;
     use kafka_assigner_types::moment::Moment;
 
     const REFRESH: Duration = Duration::from_secs(6 * 60 * 60);

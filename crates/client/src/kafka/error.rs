@@ -18,8 +18,11 @@ pub enum KafkaRunnerError {
     /// Offsets can't be committed again all the time; see [`KafkaOptions::offset_refresh`](crate::kafka::KafkaOptions::offset_refresh).
     #[error("offset_refresh = {0:?} is refused: it must be longer than 0")]
     OffsetRefresh(Duration),
+    /// There is nobody to read from, or no name to commit under.
+    #[error("{0} = \"\" is refused: it must not be empty")]
+    Empty(&'static str),
     /// A setting has another value than the runner needs.
-    #[error("setting {setting} = {value:?} is refused: the runner needs {needed:?}")]
+    #[error("{setting} = {value:?} is refused: it must be {needed:?}")]
     Setting {
         /// The name.
         setting: String,

@@ -2,6 +2,7 @@
 
 use std::error::Error;
 
+use kafka_assigner_session::causes::with_causes;
 use rdkafka::ClientContext;
 use rdkafka::client::OAuthToken;
 use rdkafka::consumer::ConsumerContext;
@@ -9,10 +10,10 @@ use rdkafka::error::KafkaError;
 use rdkafka::types::RDKafkaErrorCode;
 use tracing::debug;
 
+use super::broker_watch::BrokerWatch;
 use super::options::KafkaOptions;
 use super::statistics::StatisticsSink;
 use super::token_source::TokenSource;
-use crate::causes::with_causes;
 
 /// Hears what librdkafka tells of itself, and answers what it asks.
 #[derive(Debug, Clone)]
@@ -21,11 +22,18 @@ pub(super) struct KafkaEvents {
     pub(super) tokens: Option<TokenSource>,
     /// `None` = librdkafka keeps none.
     pub(super) statistics: Option<StatisticsSink>,
+    /// `None` = another client of the same brokers is watched.
+    watch: Option<BrokerWatch>,
 }
 
 impl KafkaEvents {
     pub(super) fn of(options: &KafkaOptions) -> Self {
-        Self { tokens: options.tokens.clone(), statistics: options.statistics.clone() }
+        Self { tokens: options.tokens.clone(), statistics: options.statistics.clone(), watch: None }
+    }
+
+    /// The same, and tells `watch` of trouble with brokers.
+    pub(super) fn watched_by(self, watch: &BrokerWatch) -> Self {
+        Self { watch: Some(watch.clone()), ..self }
     }
 }
 
@@ -49,6 +57,7 @@ impl ClientContext for KafkaEvents {
     fn error(&self, error: KafkaError, reason: &str) {
         if !is_end(&error) {
             debug!(%error, reason, "kafka");
+            self.watch.iter().for_each(|watch| watch.heard(&error, reason));
         }
     }
 }
@@ -66,7 +75,7 @@ mod tests {
     #[test]
     fn tokens_come_from_their_source_and_errors_with_their_causes() {
         let token = |of: Option<TokenSource>| {
-            KafkaEvents { tokens: of, statistics: None }.generate_oauth_token(Some("scope=a"))
+            KafkaEvents { tokens: of, statistics: None, watch: None }.generate_oauth_token(Some("scope=a"))
         };
         let source = TokenSource::new(|config| {
             let (token, principal_name) = (config.unwrap_or_default().to_owned(), "alice".to_owned());

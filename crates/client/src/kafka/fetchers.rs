@@ -12,6 +12,7 @@ use rdkafka::error::KafkaResult;
 use tokio_util::sync::CancellationToken;
 use tracing::debug;
 
+use super::broker_watch::BrokerWatch;
 use super::client::list;
 use super::error::KafkaRunnerError;
 use super::events::KafkaEvents;
@@ -38,6 +39,7 @@ struct Fetched {
 /// The clients that fetch, and the partitions of each.
 pub(super) struct Fetchers {
     options: KafkaOptions,
+    watch: BrokerWatch,
     /// One for each way of reading ahead, made when it is needed first. Taken only when this is dropped.
     by_read_ahead: [OnceLock<Fetcher>; 2],
     /// The partitions that are fetched: librdkafka complains when another one is ended.
@@ -63,9 +65,10 @@ impl Fetchers {
     /// # Errors
     ///
     /// [`KafkaRunnerError::Client`], [`KafkaRunnerError::Thread`].
-    pub(super) fn new(options: &KafkaOptions) -> Result<Self, KafkaRunnerError> {
+    pub(super) fn new(options: &KafkaOptions, watch: &BrokerWatch) -> Result<Self, KafkaRunnerError> {
         let fetchers = Self {
             options: options.clone(),
+            watch: watch.clone(),
             by_read_ahead: Default::default(),
             assigned: Mutex::default(),
             making: Mutex::default(),
@@ -93,7 +96,7 @@ impl Fetchers {
     }
 
     fn make(&self, read_ahead: ReadAhead) -> Result<Fetcher, KafkaRunnerError> {
-        let events = KafkaEvents::of(&self.options);
+        let events = KafkaEvents::of(&self.options).watched_by(&self.watch);
         let config = self.options.config_for(read_ahead);
         let made = config.create_with_context::<_, BaseConsumer<_>>(events);
         let fetcher = made.map_err(|error| KafkaRunnerError::Client(without_secret(error)))?;
@@ -228,7 +231,7 @@ mod tests {
         let mut options = KafkaOptions::new(cluster.bootstrap_servers(), "g");
         // A question waits for the fetch that is under way.
         options.settings.push(("fetch.wait.max.ms".to_owned(), "1".to_owned()));
-        let fetchers = Fetchers::new(&options).expect("valid options");
+        let fetchers = Fetchers::new(&options, &BrokerWatch::new()).expect("valid options");
         let begun = Instant::now();
         topics.iter().for_each(|topic| reach_end(&fetchers, topic));
         assert!(begun.elapsed() < Duration::from_secs(2), "{:?}", begun.elapsed());
@@ -245,7 +248,8 @@ mod tests {
 
     #[tokio::test]
     async fn only_what_is_read_is_unassigned() {
-        let fetchers = Fetchers::new(&KafkaOptions::new("127.0.0.1:1", "g")).expect("valid options");
+        let fetchers = Fetchers::new(&KafkaOptions::new("127.0.0.1:1", "g"), &BrokerWatch::new())
+            .expect("valid options");
         let (read, other) = (at(0), at(1));
         let _queue = fetchers.assign(&read, Offset::ZERO).expect("no broker is asked");
         assert_eq!(fetchers.unassign(&other), Ok(()), "librdkafka was asked, and complained");
@@ -257,7 +261,8 @@ mod tests {
 
     #[tokio::test]
     async fn many_partitions_are_read_by_a_second_client_until_others_end() {
-        let fetchers = Fetchers::new(&KafkaOptions::new("127.0.0.1:1", "g")).expect("valid options");
+        let fetchers = Fetchers::new(&KafkaOptions::new("127.0.0.1:1", "g"), &BrokerWatch::new())
+            .expect("valid options");
         let read = |number| fetchers.assign(&at(number), Offset::ZERO).expect("no broker is asked");
         let mut queues: Vec<_> = (0..200).map(read).collect();
         let full = is_assigned(&fetchers, ReadAhead::Full);
@@ -269,7 +274,8 @@ mod tests {
     }
     #[tokio::test]
     async fn a_position_is_known_while_a_client_is_made_for_another_partition() {
-        let fetchers = Fetchers::new(&KafkaOptions::new("127.0.0.1:1", "g")).expect("valid options");
+        let fetchers = Fetchers::new(&KafkaOptions::new("127.0.0.1:1", "g"), &BrokerWatch::new())
+            .expect("valid options");
         let read = |number| fetchers.assign(&at(number), Offset::ZERO).expect("no broker is asked");
         let mut queues = Vec::new();
         while ReadAhead::beside(queues.len()) == ReadAhead::Full {

@@ -13,6 +13,7 @@ use super::error::KafkaRunnerError;
 use super::read_ahead::ReadAhead;
 use super::statistics::StatisticsSink;
 use super::token_source::TokenSource;
+use crate::options::ConsumerOptions;
 
 /// Settings that hold unless the user sets others.
 const DEFAULTS: [(&str, &str); 10] = [
@@ -74,10 +75,15 @@ const HIDDEN: &str = "hidden";
 /// Its `Debug` hides the value of each setting that may be a secret by its name.
 #[derive(Clone, PartialEq, Eq)]
 pub struct KafkaOptions {
-    /// The brokers to start from, as "host:port,host:port".
+    /// The brokers to start from, as "host:port,host:port"; not empty.
     pub brokers: String,
-    /// The Kafka group under which offsets are committed. No member of it may subscribe.
+    /// The Kafka group under which offsets are committed, not empty, and which names the fences of producers and the origin of dead letters.
+    /// No member of it may subscribe. [`for_consumer`](Self::for_consumer) takes the consumer's group.
     pub group: String,
+    /// The rack or zone in which this process runs, which becomes librdkafka's `client.rack` unless the settings have one: brokers
+    /// that are set up for it (`replica.selector.class`) have the process read from a replica there. Empty (the default) = unknown.
+    /// [`for_consumer`](Self::for_consumer) takes the consumer's.
+    pub rack: String,
     /// The most partitions that are processed at the same moment, at least 1; 0 counts as 1. Default 64.
     pub concurrency: usize,
     /// The interval between two commits of processed offsets. Default 200 ms; longer than 0. It bounds how many records
@@ -99,11 +105,18 @@ pub struct KafkaOptions {
 }
 
 impl KafkaOptions {
-    /// The defaults for reading from `brokers` and committing under `group`.
+    /// The defaults for reading from `brokers` as this consumer: offsets are committed under its group, and its rack is where it
+    /// reads. Set `group` afterwards where Kafka is to know the group by another name, as after a migration.
+    pub fn for_consumer(consumer: &ConsumerOptions, brokers: impl Into<String>) -> Self {
+        Self { rack: consumer.rack.clone(), ..Self::new(brokers, &consumer.group) }
+    }
+
+    /// The defaults for reading from `brokers` and committing under `group`, for who has no options of a consumer.
     pub fn new(brokers: impl Into<String>, group: impl Into<String>) -> Self {
         Self {
             brokers: brokers.into(),
             group: group.into(),
+            rack: String::new(),
             concurrency: 64,
             commit_interval: Duration::from_millis(200),
             offset_refresh: Duration::from_secs(6 * 60 * 60),
@@ -115,9 +128,14 @@ impl KafkaOptions {
 
     /// # Errors
     ///
-    /// [`KafkaRunnerError::CommitInterval`], [`KafkaRunnerError::OffsetRefresh`], [`KafkaRunnerError::Setting`],
-    /// [`KafkaRunnerError::NotBuiltIn`].
+    /// [`KafkaRunnerError::Empty`], [`KafkaRunnerError::CommitInterval`], [`KafkaRunnerError::OffsetRefresh`],
+    /// [`KafkaRunnerError::Setting`], [`KafkaRunnerError::NotBuiltIn`].
     pub(super) fn validate(&self) -> Result<(), KafkaRunnerError> {
+        for (option, text) in [("brokers", &self.brokers), ("group", &self.group)] {
+            if text.trim().is_empty() {
+                return Err(KafkaRunnerError::Empty(option));
+            }
+        }
         if self.commit_interval.is_zero() {
             return Err(KafkaRunnerError::CommitInterval(self.commit_interval));
         }
@@ -171,6 +189,9 @@ impl KafkaOptions {
         if let Some(sink) = &self.statistics {
             config.set("statistics.interval.ms", sink.interval_ms().to_string());
         }
+        if !self.rack.is_empty() {
+            config.set("client.rack", &self.rack);
+        }
         for (key, value) in &self.settings {
             config.set(key, value);
         }
@@ -191,6 +212,7 @@ impl fmt::Debug for KafkaOptions {
         f.debug_struct("KafkaOptions")
             .field("brokers", &self.brokers)
             .field("group", &self.group)
+            .field("rack", &self.rack)
             .field("concurrency", &self.concurrency)
             .field("commit_interval", &self.commit_interval)
             .field("offset_refresh", &self.offset_refresh)
@@ -231,6 +253,25 @@ mod tests {
     }
 
     #[test]
+    fn group_and_rack_are_the_consumers_unless_told_otherwise() {
+        let consumer = ConsumerOptions {
+            group: "orders".into(),
+            rack: "east".into(),
+            ..ConsumerOptions::new("a", ["http://127.0.0.1:1"])
+        };
+        let told = |options: &KafkaOptions| {
+            let config = options.client_config();
+            ["group.id", "client.rack"].map(|key| config.get(key).map(str::to_owned))
+        };
+        let mut options = KafkaOptions::for_consumer(&consumer, "b:9092");
+        assert_eq!(told(&options), [Some("orders".to_owned()), Some("east".to_owned())]);
+        options.group = "orders-old".into();
+        options.settings.push(("client.rack".into(), "use1-az1".into()));
+        assert_eq!(told(&options), [Some("orders-old".to_owned()), Some("use1-az1".to_owned())]);
+        assert_eq!(told(&KafkaOptions::new("b:9092", "g")), [Some("g".to_owned()), None]);
+    }
+
+    #[test]
     fn partitions_with_a_backlog_leave_room_in_a_fetch_for_all_that_may_warm_beside_them() {
         let of_one = default_number("fetch.message.max.bytes");
         assert!(default_number("fetch.max.bytes") >= 64 * of_one, "64 are prepared at once by default");
@@ -262,6 +303,16 @@ mod tests {
         }
         for (key, value) in [("auto.offset.reset", "error"), ("group.id", "g"), ("fetch.min.bytes", "7")] {
             assert!(with(key, value).is_ok(), "{key}");
+        }
+    }
+
+    #[test]
+    fn without_brokers_or_a_group_nothing_begins() {
+        for (option, options) in
+            [("brokers", KafkaOptions::new("", "g")), ("group", KafkaOptions::new("b:9092", " "))]
+        {
+            let refused = options.validate().expect_err(option).to_string();
+            assert_eq!(refused, format!("{option} = \"\" is refused: it must not be empty"));
         }
     }
 

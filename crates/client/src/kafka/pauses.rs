@@ -92,7 +92,7 @@ mod tests {
 
     use super::*;
     use crate::claim::SessionClaim;
-    use crate::clock::Clock;
+    use kafka_assigner_session::Clock;
 
     fn at() -> TopicPartition {
         TopicPartition::try_from(("t", 0)).expect("a valid name")

@@ -93,9 +93,12 @@ impl<H: RecordHandler> KafkaRunner<H> {
     ///
     /// # Errors
     ///
+    /// - [`KafkaRunnerError::Empty`]: there are no brokers, or no group.
     /// - [`KafkaRunnerError::CommitInterval`], [`KafkaRunnerError::OffsetRefresh`]: it is 0.
+    /// - [`KafkaRunnerError::Setting`]: a setting has another value than the runner needs.
     /// - [`KafkaRunnerError::NotBuiltIn`]: a setting needs a feature of cargo.
     /// - [`KafkaRunnerError::Client`]: a setting of librdkafka is unknown or out of its bounds.
+    /// - [`KafkaRunnerError::Thread`]: a thread could not be started.
     ///
     /// Brokers that can't be reached are no error; they are tried all the time.
     ///
@@ -113,6 +116,8 @@ impl<H: RecordHandler> KafkaRunner<H> {
         let handle = RunnerHandle { watch: watch.clone(), commits: commits.clone() };
         let survey = Survey::new(client.clone(), handle, options.group.clone()).keep_looking();
         tokio::spawn(committing.clone().run_until_cancelled_owned(survey));
+        let telling = client.watch().clone().keep_telling(client.clone(), options.group.clone());
+        tokio::spawn(committing.clone().run_until_cancelled_owned(telling));
         let parts = RunnerParts { handler, client, commits, permits, rules, watch };
         Ok(Self { parts, slots: Mutex::default(), _committing: committing.drop_guard() })
     }
@@ -376,6 +381,10 @@ impl<H: RecordHandler> PartitionHandler for KafkaRunner<H> {
         self.parts.watch.stopped()
     }
 
+    fn last_error(&self) -> Option<String> {
+        self.parts.client.watch().text()
+    }
+
     fn fatal(&self) -> Option<String> {
         self.parts.watch.fatal()
     }
@@ -417,3 +426,6 @@ mod sqlite_test;
 mod steering_test;
 #[cfg(test)]
 mod test_broker;
+#[cfg(test)]
+#[path = "runner/unreachable_test.rs"]
+mod unreachable_test;

@@ -4,7 +4,7 @@ use kafka_assigner_types::id::{HandoffId, Offset};
 
 /// The kinds of acknowledgements about a partition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum AckKind {
+pub(crate) enum AckKind {
     /// The preparation is done.
     Ready,
     /// The preparation failed.
@@ -23,7 +23,7 @@ pub enum AckKind {
 
 impl AckKind {
     /// All of them, those first on which a gap depends.
-    pub const ALL: [Self; 7] = [
+    pub(crate) const ALL: [Self; 7] = [
         Self::Drained,
         Self::CaughtUp,
         Self::Rested,
@@ -36,13 +36,13 @@ impl AckKind {
 
 /// One acknowledgement that waits for a definite answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RoleAck {
+pub(crate) struct RoleAck {
     /// The content.
-    pub kind: AckKind,
+    pub(crate) kind: AckKind,
     /// The handoff it is about.
-    pub handoff: HandoffId,
+    pub(crate) handoff: HandoffId,
     /// With [`AckKind::WarmFailed`]: why.
-    pub message: String,
+    pub(crate) message: String,
     /// With [`AckKind::Drained`]: where it stopped; `None` = it does not know.
-    pub next_offset: Option<Offset>,
+    pub(crate) next_offset: Option<Offset>,
 }

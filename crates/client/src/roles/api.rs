@@ -8,7 +8,7 @@ use super::change::RoleChange;
 
 /// An event that the machine takes in.
 #[derive(Debug)]
-pub enum RoleEvent {
+pub(crate) enum RoleEvent {
     /// The service said something about partitions.
     Changed(RoleChange),
     /// The session is over.
@@ -43,7 +43,7 @@ pub enum RoleEvent {
 
 /// An action for the driver.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum RoleAction {
+pub(crate) enum RoleAction {
     /// Call the handler; the end comes back as [`RoleEvent::CallEnded`].
     Call(TopicPartition, Call),
     /// Tell the running call that its result is not wanted any more.

@@ -6,7 +6,7 @@ use super::role::Provenance;
 
 /// A call of the handler.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Call {
+pub(crate) enum Call {
     /// Prepare.
     Warm {
         /// The purpose of the preparation.
@@ -58,15 +58,15 @@ impl Call {
 }
 
 /// The result of a call. A drain returns the offset after the last handled record, where it knows one.
-pub type CallResult = Result<Option<Offset>, CallFailure>;
+pub(crate) type CallResult = Result<Option<Offset>, CallFailure>;
 
 /// The failure of a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CallFailure {
+pub(crate) struct CallFailure {
     /// For people.
-    pub message: String,
+    pub(crate) message: String,
     /// True = what the call began with is of no use any more, and has to be prepared again.
-    pub spoiled: bool,
+    pub(crate) spoiled: bool,
 }
 
 /// The next action for a partition.

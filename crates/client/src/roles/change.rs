@@ -4,14 +4,14 @@ use std::collections::BTreeSet;
 
 use kafka_assigner_proto::v1;
 use kafka_assigner_proto::v1::assignment_command::Command;
+use kafka_assigner_session::named;
 use kafka_assigner_types::id::TopicPartition;
 
 use super::role::{CatchingUpRole, ConsumerRole, DrainingRole, ReleasingRole, WarmingRole};
-use crate::named_partition::named;
 
 /// A change of roles, read from one command.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum RoleChange {
+pub(crate) enum RoleChange {
     /// Every role there is; what is not listed is over, except for partitions that the service can't decide just now:
     /// those stay as they are.
     All {

@@ -15,7 +15,7 @@ use kafka_assigner_types::topic_id::TopicId;
 
 /// The machine.
 #[derive(Debug)]
-pub struct Roles {
+pub(crate) struct Roles {
     max_warming: usize,
     leaving: bool,
     /// True if the claim of the stricter modes has run out.
@@ -37,12 +37,12 @@ pub struct RoleCounts {
 impl Roles {
     /// No partitions; at most `max_warming` (at least 1) preparations at once.
     #[must_use]
-    pub fn new(max_warming: usize) -> Self {
+    pub(crate) fn new(max_warming: usize) -> Self {
         Self { max_warming: max_warming.max(1), leaving: false, lapsed: false, entries: BTreeMap::new() }
     }
 
     /// Takes an event in and says what to do.
-    pub fn step(&mut self, now: Moment, event: RoleEvent) -> Vec<RoleAction> {
+    pub(crate) fn step(&mut self, now: Moment, event: RoleEvent) -> Vec<RoleAction> {
         let mut actions = Vec::new();
         self.take_in(now, event, &mut actions);
         self.reconcile(now, &mut actions);
@@ -51,45 +51,45 @@ impl Roles {
 
     /// The time at which [`RoleEvent::Timer`] is due; `None` = not at all.
     #[must_use]
-    pub fn next_wake(&self) -> Option<Moment> {
+    pub(crate) fn next_wake(&self) -> Option<Moment> {
         self.entries.values().filter_map(Entry::retry_at).min()
     }
 
     /// The acknowledgements that are due, by partition.
-    pub fn due_acks(&self) -> impl Iterator<Item = (&TopicPartition, RoleAck)> {
+    pub(crate) fn due_acks(&self) -> impl Iterator<Item = (&TopicPartition, RoleAck)> {
         self.entries.iter().filter_map(|(partition, entry)| Some((partition, entry.due_ack()?)))
     }
 
     /// The partitions with a running call that a handoff waits for, with that handoff: this member starts or stops.
-    pub fn busy(&self) -> impl Iterator<Item = (&TopicPartition, &HandoffId)> {
+    pub(crate) fn busy(&self) -> impl Iterator<Item = (&TopicPartition, &HandoffId)> {
         self.entries.iter().filter_map(|(partition, entry)| Some((partition, entry.busy()?)))
     }
 
     /// The partitions that the service wants this member to own, and that it does not process yet.
-    pub fn unbegun(&self) -> impl Iterator<Item = (&TopicPartition, UnbegunRole<'_>)> {
+    pub(crate) fn unbegun(&self) -> impl Iterator<Item = (&TopicPartition, UnbegunRole<'_>)> {
         self.entries.iter().filter_map(|(partition, entry)| Some((partition, entry.unbegun()?)))
     }
 
     /// The owned partitions in which a handoff waits for the end of the record in the works, with that handoff.
-    pub fn resting(&self) -> impl Iterator<Item = (&TopicPartition, &HandoffId)> {
+    pub(crate) fn resting(&self) -> impl Iterator<Item = (&TopicPartition, &HandoffId)> {
         self.entries.iter().filter_map(|(partition, entry)| Some((partition, entry.resting()?)))
     }
 
     /// The id of the topic that what is held of `partition`, or being made, is of; `None` = not known.
     #[must_use]
-    pub fn topic_id(&self, partition: &TopicPartition) -> Option<TopicId> {
+    pub(crate) fn topic_id(&self, partition: &TopicPartition) -> Option<TopicId> {
         self.entries.get(partition)?.topic_id()
     }
 
     /// True = everything is given up, since the process stops.
     #[must_use]
-    pub const fn is_leaving(&self) -> bool {
+    pub(crate) const fn is_leaving(&self) -> bool {
         self.leaving
     }
 
     /// The record that the owner of `partition` is to pass over; `None` = none, or this member is not the owner.
     #[must_use]
-    pub fn skipped(&self, partition: &TopicPartition) -> Option<Offset> {
+    pub(crate) fn skipped(&self, partition: &TopicPartition) -> Option<Offset> {
         match &self.entries.get(partition)?.target {
             ConsumerRole::Owner(role) => role.skip,
             _ => None,
@@ -98,44 +98,44 @@ impl Roles {
 
     /// True if the service wants this member to own `partition`.
     #[must_use]
-    pub fn is_owner(&self, partition: &TopicPartition) -> bool {
+    pub(crate) fn is_owner(&self, partition: &TopicPartition) -> bool {
         self.entries.get(partition).is_some_and(|entry| matches!(entry.target, ConsumerRole::Owner(_)))
     }
 
     /// The same, or to stop it and to keep it for now.
     #[must_use]
-    pub fn is_owner_or_drains(&self, partition: &TopicPartition) -> bool {
+    pub(crate) fn is_owner_or_drains(&self, partition: &TopicPartition) -> bool {
         let drains = |entry: &Entry| matches!(entry.target, ConsumerRole::Draining(_));
         self.is_owner(partition) || self.entries.get(partition).is_some_and(drains)
     }
 
     /// True if a call for `partition` has failed under the grant that is there now.
     #[must_use]
-    pub fn has_failed_under_grant(&self, partition: &TopicPartition) -> bool {
+    pub(crate) fn has_failed_under_grant(&self, partition: &TopicPartition) -> bool {
         self.entries.get(partition).is_some_and(Entry::has_failed_under_grant)
     }
 
     /// The number of calls for `partition` that have failed in a row; 0 where nothing is known of it.
     #[must_use]
-    pub fn failures(&self, partition: &TopicPartition) -> u32 {
+    pub(crate) fn failures(&self, partition: &TopicPartition) -> u32 {
         self.entries.get(partition).map_or(0, Entry::failures)
     }
 
     /// True = nothing is held and nothing is running.
     #[must_use]
-    pub fn is_idle(&self) -> bool {
+    pub(crate) fn is_idle(&self) -> bool {
         self.entries.values().all(Entry::is_idle)
     }
 
     /// True = something is still held, or running, that was lost.
     #[must_use]
-    pub fn has_lost(&self) -> bool {
+    pub(crate) fn has_lost(&self) -> bool {
         self.entries.values().any(Entry::is_lost)
     }
 
     /// The number of partitions in each state.
     #[must_use]
-    pub fn counts(&self) -> RoleCounts {
+    pub(crate) fn counts(&self) -> RoleCounts {
         RoleCounts {
             owned: self.entries.values().filter(|e| e.is_owned()).count(),
             warming: self.entries.values().filter(|e| e.is_warming()).count(),

@@ -8,7 +8,7 @@ use tracing::error;
 
 /// The role that the service gave this member for one partition.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub enum ConsumerRole {
+pub(crate) enum ConsumerRole {
     /// No role.
     #[default]
     None,
@@ -53,74 +53,74 @@ impl ConsumerRole {
 
 /// A preparation that was asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct WarmingRole {
+pub(crate) struct WarmingRole {
     /// The handoff that it is for.
-    pub handoff: HandoffId,
+    pub(crate) handoff: HandoffId,
     /// The name of the present owner; `None` = the partition has none.
-    pub current_owner: Option<String>,
+    pub(crate) current_owner: Option<String>,
     /// The id of the topic; `None` = not known.
-    pub topic_id: Option<TopicId>,
+    pub(crate) topic_id: Option<TopicId>,
 }
 
 /// A partition that is kept for this member until it has caught up.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CatchingUpRole {
+pub(crate) struct CatchingUpRole {
     /// The handoff that it is for.
-    pub handoff: HandoffId,
+    pub(crate) handoff: HandoffId,
     /// The epoch that is reserved.
-    pub epoch: Epoch,
+    pub(crate) epoch: Epoch,
     /// The offset at which the old owner stopped; `None` = it did not say.
-    pub until: Option<Offset>,
+    pub(crate) until: Option<Offset>,
     /// The id of the topic; `None` = not known.
-    pub topic_id: Option<TopicId>,
+    pub(crate) topic_id: Option<TopicId>,
 }
 
 /// A grant of a partition.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct OwnerRole {
+pub(crate) struct OwnerRole {
     /// The fencing token.
-    pub epoch: Epoch,
+    pub(crate) epoch: Epoch,
     /// The epoch of the first grant of this unbroken run.
-    pub run: Epoch,
+    pub(crate) run: Epoch,
     /// The offset to start reading at; `None` = the committed one. Only for one who has started no epoch of the run.
-    pub start: Option<Offset>,
+    pub(crate) start: Option<Offset>,
     /// True if the mode promises one owner at a time: such an owner stops by its own clock.
-    pub strict: bool,
+    pub(crate) strict: bool,
     /// The handoff whose `PartitionTaken` the service waits for; `None` = it does not wait.
-    pub taking: Option<HandoffId>,
+    pub(crate) taking: Option<HandoffId>,
     /// The handoff whose preparation counts for this grant; `None` = only one made for the run itself counts.
-    pub prepared_by: Option<HandoffId>,
+    pub(crate) prepared_by: Option<HandoffId>,
     /// The handoff before which the record in the works is to be ended; `None` = records go on.
-    pub rest: Option<HandoffId>,
+    pub(crate) rest: Option<HandoffId>,
     /// The id of the topic; `None` = not known.
-    pub topic_id: Option<TopicId>,
+    pub(crate) topic_id: Option<TopicId>,
     /// The record to be passed over; `None` = none.
-    pub skip: Option<Offset>,
+    pub(crate) skip: Option<Offset>,
 }
 
 /// A partition to stop.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct DrainingRole {
+pub(crate) struct DrainingRole {
     /// The handoff to acknowledge.
-    pub handoff: HandoffId,
+    pub(crate) handoff: HandoffId,
     /// The epoch of the first grant of its run.
-    pub run: Epoch,
+    pub(crate) run: Epoch,
     /// The offset at which its grant told it to start: the answer of a member that has started no epoch of the run.
-    pub start: Option<Offset>,
+    pub(crate) start: Option<Offset>,
 }
 
 /// A partition to give up.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ReleasingRole {
+pub(crate) struct ReleasingRole {
     /// The handoff to acknowledge; `None` = leave without telling (a local stop).
-    pub handoff: Option<HandoffId>,
+    pub(crate) handoff: Option<HandoffId>,
     /// The name of the new owner; `None` = not known.
-    pub new_owner: Option<String>,
+    pub(crate) new_owner: Option<String>,
 }
 
 /// The purpose of a preparation, so that a stale one is never used.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Provenance {
+pub(crate) enum Provenance {
     /// For a handoff.
     Handoff(HandoffId),
     /// For a direct grant: the epoch of the run's first grant.

@@ -12,6 +12,7 @@ mod unbegun;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use super::role::{CatchingUpRole, ConsumerRole, DrainingRole, OwnerRole, ReleasingRole, WarmingRole};
 use super::*;
 use kafka_assigner_types::id::{Epoch, HandoffId, Offset, TopicPartition};
 use kafka_assigner_types::moment::Moment;

@@ -4,18 +4,18 @@ use kafka_assigner_types::id::Epoch;
 
 /// A grant that this member has not begun.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct UnbegunRole<'a> {
+pub(crate) struct UnbegunRole<'a> {
     /// The epoch of the grant.
-    pub epoch: Epoch,
+    pub(crate) epoch: Epoch,
     /// The condition that it waits for.
-    pub why: UnbegunCause,
+    pub(crate) why: UnbegunCause,
     /// The text of the last failed call in a row of such; empty = the last one did not fail.
-    pub failure: &'a str,
+    pub(crate) failure: &'a str,
 }
 
 /// The condition that keeps a grant from beginning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum UnbegunCause {
+pub(crate) enum UnbegunCause {
     /// Other partitions are prepared first.
     Place,
     /// It is being prepared.

@@ -1,14 +1,15 @@
 use std::time::Duration;
 
-use kafka_assigner_client::proto::v1::assignment_command::Command;
-use kafka_assigner_client::proto::v1::{
+use kafka_assigner_client::{
+    Consumer, ConsumerError, ConsumerHandle, ConsumerOptions, Epoch, LeaseId, Offset, OnStop, Stopped,
+    StoppedPartition, TopicPartition,
+};
+use kafka_assigner_proto::v1::assignment_command::Command;
+use kafka_assigner_proto::v1::{
     AssignedPartition, Assignment, DeregisterMode, FenceReason, GoAway, Release, ReleasePartition, Snapshot,
     UnassignedPartition, Warm, WarmPartition,
 };
-use kafka_assigner_client::{
-    Clock, Consumer, ConsumerError, ConsumerHandle, ConsumerOptions, Epoch, LeaseId, Offset, OnStop, Stopped,
-    StoppedPartition, TopicPartition,
-};
+use kafka_assigner_session::Clock;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;

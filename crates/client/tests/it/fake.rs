@@ -5,13 +5,13 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use kafka_assigner_client::proto::v1::assignment_command::Command;
-use kafka_assigner_client::proto::v1::{
+use kafka_assigner_proto::v1::assignment_command::Command;
+use kafka_assigner_proto::v1::{
     AckOutcome, AckResult, AssignmentCommand, BusyPartition, Caller, DeregisterMode, DeregisterRequest,
     DeregisterResponse, FenceReason, Fenced, HeartbeatOutcome, HeartbeatRequest, HeartbeatResponse,
     PartitionAck, RegisterRequest, SessionInfo, Snapshot, StoppedPartition,
 };
-use kafka_assigner_client::{Acks, CommandStream, Transport};
+use kafka_assigner_session::{Acks, CommandStream, Transport};
 use tokio::sync::{mpsc, watch};
 use tokio_stream::wrappers::UnboundedReceiverStream;
 use tonic::Status;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use kafka_assigner_client::ConsumerError;
 use kafka_assigner_client::Epoch;
-use kafka_assigner_client::proto::v1::{DeregisterMode, FenceReason, Snapshot};
+use kafka_assigner_proto::v1::{DeregisterMode, FenceReason, Snapshot};
 use tokio::time::{Instant, sleep};
 
 use crate::consumer::Running;

@@ -3,12 +3,11 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use kafka_assigner_client::proto::v1;
-use kafka_assigner_client::proto::v1::assignment_command::Command;
-use kafka_assigner_client::proto::v1::kafka_assigner_server::{KafkaAssigner, KafkaAssignerServer};
-use kafka_assigner_client::{
-    Acks, CommandStream, Consumer, ConsumerOptions, GrpcTransport, OnStop, Stopped, Transport,
-};
+use kafka_assigner_client::{Consumer, ConsumerOptions, GrpcTransport, OnStop, Stopped, Transport};
+use kafka_assigner_proto::v1;
+use kafka_assigner_proto::v1::assignment_command::Command;
+use kafka_assigner_proto::v1::kafka_assigner_server::{KafkaAssigner, KafkaAssignerServer};
+use kafka_assigner_session::{Acks, CommandStream};
 use tokio::net::TcpListener;
 use tokio::time::timeout;
 use tokio_stream::wrappers::TcpListenerStream;

@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicU16, AtomicUsize, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use kafka_assigner_client::proto::v1::kafka_assigner_server::KafkaAssignerServer;
 use kafka_assigner_client::{Consumer, ConsumerOptions};
+use kafka_assigner_proto::v1::kafka_assigner_server::KafkaAssignerServer;
 use tokio::net::TcpListener;
 use tokio::time::{sleep, timeout};
 use tokio_stream::wrappers::TcpListenerStream;

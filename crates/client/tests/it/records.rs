@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use kafka_assigner_client::proto::v1::assignment_command::Command;
-use kafka_assigner_client::proto::v1::{AssignedPartition, Mode};
 use kafka_assigner_client::{Epoch, OwnedContext, Refusal};
+use kafka_assigner_proto::v1::assignment_command::Command;
+use kafka_assigner_proto::v1::{AssignedPartition, Mode};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep, timeout};
 

@@ -3,9 +3,9 @@
 use std::fs;
 use std::path::Path;
 
-use kafka_assigner_client::proto::v1::HeartbeatRequest;
-use kafka_assigner_client::proto::v1::kafka_assigner_server::KafkaAssignerServer;
 use kafka_assigner_client::{ClientTlsFiles, GrpcTransport, Transport as _};
+use kafka_assigner_proto::v1::HeartbeatRequest;
+use kafka_assigner_proto::v1::kafka_assigner_server::KafkaAssignerServer;
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use tokio::net::TcpListener;
 use tokio_stream::wrappers::TcpListenerStream;

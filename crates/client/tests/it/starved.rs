@@ -5,11 +5,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
-use kafka_assigner_client::proto::v1::Snapshot;
 use kafka_assigner_client::{
     Consumer, ConsumerHandle, ConsumerOptions, HandlerError, OnStop, OwnedContext, PartitionHandler, Stopped,
     WarmContext,
 };
+use kafka_assigner_proto::v1::Snapshot;
 use tokio_util::sync::CancellationToken;
 
 use crate::consumer::{grant, options};

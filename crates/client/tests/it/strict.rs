@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use kafka_assigner_client::proto::v1::assignment_command::Command;
-use kafka_assigner_client::proto::v1::{
+use kafka_assigner_client::{ConsumerOptions, Epoch, Offset, OnStop, Refusal, Stopped};
+use kafka_assigner_proto::v1::assignment_command::Command;
+use kafka_assigner_proto::v1::{
     AssignedPartition, CatchUp, CatchUpPartition, Drain, DrainPartition, FenceReason, Mode, Snapshot,
 };
-use kafka_assigner_client::{ConsumerOptions, Epoch, Offset, OnStop, Refusal, Stopped};
 use tokio::time::{Instant, sleep};
 
 use crate::consumer::{Running, assign, grant, options, release, start, unassign, warm};

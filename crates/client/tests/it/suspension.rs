@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use kafka_assigner_client::proto::v1::Snapshot;
-use kafka_assigner_client::{Clock, Suspensions};
+use kafka_assigner_proto::v1::Snapshot;
+use kafka_assigner_session::{Clock, Suspensions};
 use tokio::time::Instant;
 
 use crate::consumer::{assign, options, start_on, warm};

@@ -182,6 +182,9 @@ pub struct Progress {
     /// The whole amount, where the consumer knows it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub total: Option<u64>,
+    /// The time that the rest will take at the consumer's pace, in milliseconds, for people; `None` = it did not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub left_ms: Option<u64>,
     #[serde(flatten)]
     /// Fields that a newer writer added.
     pub extra: Extra,

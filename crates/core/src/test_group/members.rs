@@ -174,7 +174,8 @@ impl TestGroup {
         let handoff = self.state.handoff_of(at).expect("it moves").id.clone();
         let registration = self.state.registration(&member.name).expect("it is registered").clone();
         let mut progress = registration.progress.clone();
-        progress.insert(at.to_string(), Progress { handoff, done, total, extra: Extra::new() });
+        progress
+            .insert(at.to_string(), Progress { handoff, done, total, left_ms: None, extra: Extra::new() });
         self.rewrite(member, registration.lease, &Consumer { progress, ..(*registration).clone() });
     }
 

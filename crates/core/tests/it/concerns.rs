@@ -41,7 +41,8 @@ fn what_tells_a_member_nothing_concerns_nobody() {
     let before = concern(&group, "a");
     let registered = group.state.registration(&"a".parse().unwrap()).unwrap();
     let mut consumer = Consumer::clone(registered);
-    let progress = Progress { handoff: HandoffId::new("h"), done: 1, total: None, extra: Extra::new() };
+    let progress =
+        Progress { handoff: HandoffId::new("h"), done: 1, total: None, left_ms: None, extra: Extra::new() };
     consumer.progress.insert("t/0".to_owned(), progress);
     let (key, lease) = (Key::Consumer("a".parse().unwrap()), registered.lease);
     let op = Op::put_leased(group.state.layout().encode(&key), encode(&consumer), lease);

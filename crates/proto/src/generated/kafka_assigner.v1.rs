@@ -589,6 +589,9 @@ pub struct WarmProgress {
     /// The whole work in the same unit; unset = unknown. It may grow.
     #[prost(uint64, optional, tag = "5")]
     pub total: ::core::option::Option<u64>,
+    /// The time that the rest will take at the pace so far, for people; unset = unknown. Nothing is decided by it.
+    #[prost(uint64, optional, tag = "6")]
+    pub left_ms: ::core::option::Option<u64>,
 }
 /// The answer to a heartbeat.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use kafka_assigner_client::{Dice, RetryDelay};
 use kafka_assigner_proto::MAX_ACKS;
 use kafka_assigner_proto::v1::{AckOutcome, AckResult, RouteAck};
+use kafka_assigner_session::{Dice, RetryDelay};
 use kafka_assigner_types::id::{HandoffId, TopicPartition};
 use kafka_assigner_types::moment::Moment;
 use tonic::Status;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use kafka_assigner_client::{Dice, RetryDelay};
+use kafka_assigner_session::{Dice, RetryDelay};
 
 /// Drains that fail so often in a row, over all partitions, won't succeed: with the waits below that takes at least
 /// three seconds. Only a drain that succeeded resets the count, never time, or a broken router would run for ever.

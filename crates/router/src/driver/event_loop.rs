@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use kafka_assigner_client::session::{Ending, Event, Session, SessionAction, SessionOptions};
-use kafka_assigner_client::session_io::CommandSource;
-use kafka_assigner_client::{Dice, SessionStatus};
 use kafka_assigner_proto::v1::{DeregisterMode, DeregisterResponse, RouteCommand};
+use kafka_assigner_session::{
+    CommandSource, Dice, Ending, Event, Session, SessionAction, SessionOptions, SessionStatus,
+};
 use kafka_assigner_types::id::{HandoffId, Incarnation, TopicPartition};
 use kafka_assigner_types::kv::LeaseId;
 use kafka_assigner_types::moment::Moment;

@@ -3,11 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use kafka_assigner_client::session::{OpenStream, SendHeartbeat};
-use kafka_assigner_client::session_io::{bounded, joined};
 use kafka_assigner_proto::v1::{
     AttachRequest, DetachRequest, HeartbeatResponse, RouteAckRequest, RouterCaller, RouterHeartbeatRequest,
 };
+use kafka_assigner_session::{OpenStream, SendHeartbeat, bounded, joined};
 use kafka_assigner_types::id::{HandoffId, Incarnation, TopicPartition};
 use tokio::task::JoinSet;
 use tonic::Status;

@@ -11,7 +11,7 @@
 
 use std::time::Duration;
 
-use kafka_assigner_client::session::Ending;
+use kafka_assigner_session::Ending;
 use kafka_assigner_types::moment::Moment;
 
 use crate::stopped::{RouterError, RouterStopped};

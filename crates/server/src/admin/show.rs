@@ -259,19 +259,25 @@ fn missing_routers(state: &GroupState, handoff: &Handoff) -> Vec<String> {
 }
 
 fn progress(state: &GroupState, handoff: &Handoff, at: &TopicPartition) -> Option<v1::WarmProgress> {
-    let reported = counts::progress(state, handoff, at)?;
-    Some(v1::WarmProgress {
+    counts::progress(state, handoff, at).map(|reported| wire_progress(at, reported))
+}
+
+fn wire_progress(at: &TopicPartition, reported: &record::Progress) -> v1::WarmProgress {
+    v1::WarmProgress {
         topic: at.topic.to_string(),
         partition: wire_partition(at.partition),
-        handoff_id: handoff.id.to_string(),
+        handoff_id: reported.handoff.to_string(),
         done: reported.done,
         total: reported.total,
-    })
+        left_ms: reported.left_ms,
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use kafka_assigner_core::test_group::catching_up;
+    use kafka_assigner_core::record::{Extra, Progress};
+    use kafka_assigner_core::test_group::{catching_up, tp};
+    use kafka_assigner_types::id::HandoffId;
 
     use super::*;
 
@@ -280,5 +286,14 @@ mod tests {
         let (lab, at) = catching_up();
         let held = lab.state.assignment(&at).unwrap().held_epoch();
         assert_eq!(assignment(&lab.state, &at).epoch, held.0);
+    }
+
+    #[test]
+    fn the_time_that_a_warm_up_still_takes_is_shown_as_it_was_reported() {
+        let handoff = HandoffId::new("h");
+        let told = Progress { handoff, done: 3, total: Some(9), left_ms: Some(7_000), extra: Extra::new() };
+        let shown = wire_progress(&tp("t", 1), &told);
+        assert_eq!((shown.done, shown.total, shown.left_ms), (3, Some(9), Some(7_000)));
+        assert_eq!((&*shown.topic, shown.partition, &*shown.handoff_id), ("t", 1, "h"));
     }
 }

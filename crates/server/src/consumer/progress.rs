@@ -128,6 +128,7 @@ fn warm_up(state: &GroupState, member: &Member, item: &WarmProgress) -> Option<(
     let handoff = state.handoff_of(&at).filter(|handoff| handoff.new == *member)?;
     let is_meant = handoff.id.as_str() == item.handoff_id;
     let (id, extra) = (handoff.id.clone(), Extra::new());
-    let progress = || Progress { handoff: id, done: item.done, total: item.total, extra };
+    let progress =
+        || Progress { handoff: id, done: item.done, total: item.total, left_ms: item.left_ms, extra };
     is_meant.then(|| (at.to_string(), progress()))
 }

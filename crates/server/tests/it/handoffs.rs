@@ -135,7 +135,7 @@ async fn progress_extends_a_warm_up_and_its_lack_ends_it() {
         let made_up =
             WarmProgress { topic: "x".repeat(300), handoff_id: "y".repeat(9_999), ..WarmProgress::default() };
         let (topic, partition, handoff_id) = (warm.topic.clone(), warm.partition, warm.handoff_id.clone());
-        vec![made_up, WarmProgress { topic, partition, handoff_id, done, total: None }]
+        vec![made_up, WarmProgress { topic, partition, handoff_id, done, ..WarmProgress::default() }]
     };
     for done in 1..20 {
         sleep(Duration::from_secs(3)).await;
@@ -151,6 +151,21 @@ async fn progress_extends_a_warm_up_and_its_lack_ends_it() {
         while !new.is_quiet() {}
         assert!(since.elapsed() < Duration::from_secs(12), "what stands still is no progress");
     }
+    cluster.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_time_that_a_warm_up_still_takes_is_kept_with_its_progress() {
+    let (cluster, _old, new) = halfway(impatient).await;
+    let warm = new.roles.warming.values().next().unwrap().clone();
+    let (topic, partition, handoff_id) = (warm.topic, warm.partition, warm.handoff_id);
+    let told = WarmProgress { topic, partition, handoff_id, done: 3, total: Some(9), left_ms: Some(7_000) };
+    new.beat(0, vec![told]).await.unwrap();
+    let left = |state: &GroupState| {
+        let progress = state.registration(&"b".parse().unwrap())?.progress.values().next()?;
+        progress.left_ms
+    };
+    cluster.until("it is written", |state| left(state) == Some(7_000)).await;
     cluster.stop().await;
 }
 

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use kafka_assigner_client::kafka::{FencedProducers, KafkaOptions, KafkaRunner, RunnerHandle};
-use kafka_assigner_client::proto::v1::{DeregisterMode, Snapshot};
 use kafka_assigner_client::{Consumer, ConsumerError, ConsumerHandle, ConsumerOptions, OnStop, Stopped};
+use kafka_assigner_proto::v1::{DeregisterMode, Snapshot};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use kafka_assigner_client::prelude::*;
-use kafka_assigner_client::proto::v1::{GroupConfig, SetGroupConfigRequest, SetTopicRequest, Topic};
+use kafka_assigner_proto::v1::{GroupConfig, SetGroupConfigRequest, SetTopicRequest, Topic};
 use kafka_assigner_rig::{Etcd, EtcdConfig, etcd_binary};
 use kafka_assigner_server::serve::{Listeners, ServeOptions, serve};
 use kafka_assigner_server::{AdminService, Instance, Options};

@@ -4,10 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use kafka_assigner_client::{Acks, CommandStream, Transport};
 use kafka_assigner_proto::v1::kafka_assigner_server::KafkaAssigner;
 use kafka_assigner_proto::v1::{self, PartitionAck};
 use kafka_assigner_server::grpc::Consumers;
+use kafka_assigner_session::{Acks, CommandStream, Transport};
 use kafka_assigner_types::id::{Incarnation, Member, TopicPartition};
 use kafka_assigner_types::name::MemberName;
 use tokio::time::sleep;

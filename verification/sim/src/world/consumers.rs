@@ -3,9 +3,8 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use kafka_assigner_client::{
-    Clock, Consumer, ConsumerError, ConsumerHandle, ConsumerOptions, OnStop, Stopped,
-};
+use kafka_assigner_client::{Consumer, ConsumerError, ConsumerHandle, ConsumerOptions, OnStop, Stopped};
+use kafka_assigner_session::Clock;
 use rand::RngExt as _;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;

@@ -8,12 +8,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::StreamExt as _;
-use kafka_assigner_client::{Acks, CommandStream, Transport as _};
 use kafka_assigner_proto::v1::assignment_command::Command;
 use kafka_assigner_proto::v1::{
     AssignedPartition, Assignment, AssignmentCommand, Caller, Capability, PartitionAck, RegisterRequest,
     Release, Renewal, SessionInfo, Snapshot, Warm,
 };
+use kafka_assigner_session::{Acks, CommandStream, Transport as _};
 use kafka_assigner_types::id::{Epoch, TopicPartition};
 use kafka_assigner_types::moment::millis;
 use rand::rngs::StdRng;

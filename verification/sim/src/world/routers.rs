@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use kafka_assigner_client::Clock;
 use kafka_assigner_router::{
     Forwarder, Router, RouterError, RouterOptions, RouterStopped, RoutingTable, StashLimits,
 };
+use kafka_assigner_session::Clock;
 use rand::RngExt as _;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;

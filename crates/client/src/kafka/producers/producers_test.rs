@@ -1,10 +1,9 @@
+use kafka_assigner_session::{ClaimTerm, Clock};
 use rdkafka::mocking::MockCluster;
 use rdkafka::types::{RDKafkaApiKey, RDKafkaRespErr};
 
 use super::*;
 use crate::claim::SessionClaim;
-use crate::clock::Clock;
-use crate::session::ClaimTerm;
 use kafka_assigner_types::moment::Moment;
 
 fn partition(number: u32) -> TopicPartition {

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use kafka_assigner_handler::{
     OpenedState, PartitionContext, Preparation, Record, RecordError, RecordFailures, StateSnapshot,
 };
+use kafka_assigner_session::{ClaimTerm, Clock};
 use kafka_assigner_types::id::Epoch;
 use kafka_assigner_types::moment::Moment;
 use rdkafka::ClientConfig;
@@ -15,11 +16,9 @@ use tokio::time::timeout;
 
 use super::*;
 use crate::claim::SessionClaim;
-use crate::clock::Clock;
 use crate::context::{Alarm, Edges};
 use crate::gate::Gate;
 use crate::record_gate::RecordGate;
-use crate::session::ClaimTerm;
 use crate::skipped_offset::SkippedOffset;
 
 const PATIENCE: Duration = Duration::from_secs(30);

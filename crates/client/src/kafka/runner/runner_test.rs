@@ -3,6 +3,7 @@ use std::sync::atomic::Ordering;
 use kafka_assigner_handler::{
     OpenedState, PartitionContext, Preparation, Record, RecordError, StateSnapshot,
 };
+use kafka_assigner_session::Clock;
 use kafka_assigner_types::id::{Epoch, HandoffId};
 use rdkafka::ClientConfig;
 use rdkafka::consumer::{BaseConsumer, CommitMode, Consumer as _};
@@ -14,7 +15,6 @@ use tokio::time::timeout;
 
 use super::*;
 use crate::claim::SessionClaim;
-use crate::clock::Clock;
 use crate::context::{Alarm, Edges, WarmUpProgress};
 use crate::gate::Gate;
 use crate::record_gate::RecordGate;

@@ -1,5 +1,6 @@
 //! A broker in the test's process with a topic of ten records, and grants of its partition.
 
+use kafka_assigner_session::{ClaimTerm, Clock};
 use kafka_assigner_types::id::Epoch;
 use kafka_assigner_types::moment::Moment;
 use kafka_assigner_types::topic_id::TopicId;
@@ -12,11 +13,9 @@ use tokio::sync::Notify;
 
 use super::*;
 use crate::claim::SessionClaim;
-use crate::clock::Clock;
 use crate::context::{Alarm, Edges, WarmUpProgress};
 use crate::gate::Gate;
 use crate::record_gate::RecordGate;
-use crate::session::ClaimTerm;
 use crate::skipped_offset::SkippedOffset;
 
 pub(super) const PATIENCE: Duration = Duration::from_secs(30);

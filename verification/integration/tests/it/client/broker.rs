@@ -9,8 +9,8 @@ use kafka_assigner_client::kafka::rdkafka::message::{Header, Headers as _, Owned
 use kafka_assigner_client::kafka::rdkafka::mocking::MockCluster;
 use kafka_assigner_client::kafka::rdkafka::producer::{DefaultProducerContext, FutureProducer, FutureRecord};
 use kafka_assigner_client::kafka::rdkafka::{ClientConfig, Message as _, Offset, TopicPartitionList};
-use kafka_assigner_client::proto::v1::assignment_command::Command;
-use kafka_assigner_client::proto::v1::{
+use kafka_assigner_proto::v1::assignment_command::Command;
+use kafka_assigner_proto::v1::{
     AssignedPartition, Assignment, CatchUp, CatchUpPartition, Drain, DrainPartition, Mode, Release,
     ReleasePartition, Snapshot, Warm, WarmPartition,
 };

@@ -11,9 +11,9 @@ use kafka_assigner_client::kafka::rdkafka::types::{RDKafkaApiKey, RDKafkaRespErr
 use kafka_assigner_client::kafka::{
     ErrorPolicy, FileSnapshots, KafkaOptions, KafkaRunner, RecordCounts, Remedy, StateReadError,
 };
-use kafka_assigner_client::proto::v1::assignment_command::Command;
-use kafka_assigner_client::proto::v1::{AssignedPartition, Assignment, FenceReason, Snapshot};
 use kafka_assigner_client::{ConsumerError, Epoch, Offset, TopicName, TopicPartition};
+use kafka_assigner_proto::v1::assignment_command::Command;
+use kafka_assigner_proto::v1::{AssignedPartition, Assignment, FenceReason, Snapshot};
 use kafka_assigner_rig::Kafka;
 use tokio::time::timeout;
 

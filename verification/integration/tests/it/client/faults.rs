@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
-use kafka_assigner_client::proto::v1::{AssignedPartition, FenceReason, Snapshot};
+use kafka_assigner_proto::v1::{AssignedPartition, FenceReason, Snapshot};
 
 use super::broker::Broker;
 use super::summing::{Did, Fate};

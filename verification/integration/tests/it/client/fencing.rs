@@ -2,7 +2,7 @@
 
 use kafka_assigner_client::kafka::rdkafka::producer::FutureRecord;
 use kafka_assigner_client::kafka::{FencedProducers, PartitionContext, WriteError};
-use kafka_assigner_client::proto::v1::{FenceReason, Snapshot};
+use kafka_assigner_proto::v1::{FenceReason, Snapshot};
 
 use super::Running;
 use super::broker::Broker;

@@ -3,9 +3,9 @@
 use std::time::{Duration, Instant};
 
 use kafka_assigner_client::kafka::{GapRule, StartPosition, StartPositions};
-use kafka_assigner_client::proto::v1::assignment_command::Command;
-use kafka_assigner_client::proto::v1::{Assignment, Snapshot};
 use kafka_assigner_client::{Offset, TopicName};
+use kafka_assigner_proto::v1::assignment_command::Command;
+use kafka_assigner_proto::v1::{Assignment, Snapshot};
 use tokio::time::timeout;
 
 use super::broker::Broker;

@@ -3,8 +3,8 @@
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use kafka_assigner_client::proto::v1::assignment_command::Command;
-use kafka_assigner_client::proto::v1::{Assignment, Snapshot};
+use kafka_assigner_proto::v1::assignment_command::Command;
+use kafka_assigner_proto::v1::{Assignment, Snapshot};
 use tokio_util::sync::CancellationToken;
 
 use super::broker::Broker;

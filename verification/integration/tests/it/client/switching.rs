@@ -7,7 +7,7 @@ use std::time::Duration;
 use kafka_assigner_client::kafka::rdkafka::ClientConfig;
 use kafka_assigner_client::kafka::rdkafka::producer::{FutureProducer, FutureRecord};
 use kafka_assigner_client::kafka::rdkafka::types::{RDKafkaApiKey, RDKafkaRespErr};
-use kafka_assigner_client::proto::v1::Snapshot;
+use kafka_assigner_proto::v1::Snapshot;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 

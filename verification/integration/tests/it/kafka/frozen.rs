@@ -6,9 +6,9 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use kafka_assigner_client::proto::v1::admin_client::AdminClient;
-use kafka_assigner_client::proto::v1::kafka_assigner_client::KafkaAssignerClient;
-use kafka_assigner_client::proto::v1::{Capability, ListTopicsRequest, RegisterRequest, Renewal, Topic};
+use kafka_assigner_proto::v1::admin_client::AdminClient;
+use kafka_assigner_proto::v1::kafka_assigner_client::KafkaAssignerClient;
+use kafka_assigner_proto::v1::{Capability, ListTopicsRequest, RegisterRequest, Renewal, Topic};
 use kafka_assigner_rig::{KafkaCluster, Process, free_port, holds_within, program};
 use tonic::transport::Channel;
 

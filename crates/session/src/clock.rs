@@ -29,18 +29,18 @@ pub struct Clock {
 }
 
 /// A reading of a clock, to be used for what comes right after it.
-#[cfg(feature = "kafka")]
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct ClockReading {
+pub struct ClockReading {
     moment: Moment,
     /// The system's tick before it; `None` = the system tells of none.
     tick: Option<u64>,
 }
 
-#[cfg(feature = "kafka")]
 impl ClockReading {
+    /// The time that was read.
     #[inline]
-    pub(crate) const fn moment(self) -> Moment {
+    #[must_use]
+    pub const fn moment(self) -> Moment {
         self.moment
     }
 }
@@ -86,8 +86,8 @@ impl Clock {
     }
 
     /// A reading, to begin with.
-    #[cfg(feature = "kafka")]
-    pub(crate) fn read(&self) -> ClockReading {
+    #[must_use]
+    pub fn read(&self) -> ClockReading {
         // In this order, or a tick in between would be missed.
         let tick = self.tick();
         ClockReading { moment: self.now(), tick }
@@ -95,13 +95,12 @@ impl Clock {
 
     /// The same reading within one tick of the system, which lasts for 10 ms at most, and else a new one. A suspension ends
     /// a tick. A clock of the system is read only once a tick so, however often this is asked.
-    #[cfg(feature = "kafka")]
     #[inline]
-    pub(crate) fn read_after(&self, last: ClockReading) -> ClockReading {
+    #[must_use]
+    pub fn read_after(&self, last: ClockReading) -> ClockReading {
         if last.tick.is_some() && self.tick() == last.tick { last } else { self.read() }
     }
 
-    #[cfg(feature = "kafka")]
     #[inline]
     fn tick(&self) -> Option<u64> {
         self.suspensions.as_ref().and_then(|suspensions| suspensions.tick())
@@ -156,11 +155,11 @@ impl Clock {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::suspensions::Scripted;
+    use crate::suspensions::ScriptedSuspensions;
 
     #[tokio::test(start_paused = true)]
     async fn suspended_time_counts_for_everything_but_time_awake() {
-        let suspensions = Arc::new(Scripted::default());
+        let suspensions = Arc::new(ScriptedSuspensions::default());
         let clock = Clock::counting(suspensions.clone());
         let wall = clock.unix_ms();
         tokio::time::advance(Duration::from_secs(2)).await;
@@ -170,10 +169,9 @@ mod tests {
         assert_eq!(clock.awake(), Duration::from_secs(2));
     }
 
-    #[cfg(feature = "kafka")]
     #[tokio::test(start_paused = true)]
     async fn a_reading_stands_until_the_tick_ends_and_not_over_a_suspension() {
-        let suspensions = Arc::new(Scripted::default());
+        let suspensions = Arc::new(ScriptedSuspensions::default());
         let clock = Clock::counting(suspensions.clone());
         let first = clock.read();
         tokio::time::advance(Duration::from_millis(3)).await;
@@ -185,7 +183,6 @@ mod tests {
         assert_eq!(clock.read_after(second).moment().since(second.moment()), Duration::from_secs(60));
     }
 
-    #[cfg(feature = "kafka")]
     #[tokio::test(start_paused = true)]
     async fn without_ticks_each_reading_is_a_new_one() {
         let clock = Clock::of_the_runtime();
@@ -208,7 +205,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_sleeper_is_woken_soon_after_a_suspension_and_on_time_without_one() {
-        let suspensions = Arc::new(Scripted::default());
+        let suspensions = Arc::new(ScriptedSuspensions::default());
         let clock = Clock::counting(suspensions.clone());
         let at = |seconds| Moment(Duration::from_secs(seconds));
         clock.sleep_until(at(10)).await;

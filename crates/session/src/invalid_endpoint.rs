@@ -6,7 +6,7 @@ use crate::causes::with_causes;
 
 /// An endpoint of the options that can't be called.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("endpoint {endpoint:?} is refused: {reason}")]
+#[error("endpoint = {endpoint:?} is refused: {reason}")]
 pub struct InvalidEndpoint {
     /// The endpoint.
     pub endpoint: String,
@@ -26,7 +26,9 @@ impl InvalidEndpoint {
     /// It is not.
     pub fn check(endpoint: &str) -> Result<(), Self> {
         let parsed = Endpoint::from_shared(endpoint.to_owned());
-        let parsed = parsed.map_err(|error| Self::new(endpoint, with_causes(&error)))?;
+        let parsed = parsed.map_err(|error| {
+            Self::new(endpoint, format!("it must be an address: {}", with_causes(&error)))
+        })?;
         let is_web = matches!(parsed.uri().scheme_str(), Some("http" | "https"));
         let has_host = parsed.uri().authority().is_some_and(|at| {
             // A port that is no number is none, and then there is more than the host.

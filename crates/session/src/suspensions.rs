@@ -127,27 +127,33 @@ mod system {
 }
 
 /// Suspensions that a test makes up.
-#[cfg(test)]
+#[cfg(any(test, feature = "testing"))]
 #[derive(Debug, Default)]
-pub(crate) struct Scripted {
+pub struct ScriptedSuspensions {
     total: std::sync::Mutex<Duration>,
     tick: std::sync::atomic::AtomicU64,
 }
 
-#[cfg(test)]
-impl Scripted {
-    pub(crate) fn suspend(&self, span: Duration) {
+#[cfg(any(test, feature = "testing"))]
+impl ScriptedSuspensions {
+    /// The system was suspended for `span`, and its tick has ended.
+    ///
+    /// # Panics
+    ///
+    /// Never: nothing panics inside of its lock.
+    pub fn suspend(&self, span: Duration) {
         *self.total.lock().expect("no panic inside") += span;
         self.end_tick();
     }
 
-    pub(crate) fn end_tick(&self) {
+    /// Another tick of the system has begun.
+    pub fn end_tick(&self) {
         self.tick.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
     }
 }
 
-#[cfg(test)]
-impl Suspensions for Scripted {
+#[cfg(any(test, feature = "testing"))]
+impl Suspensions for ScriptedSuspensions {
     fn total(&self) -> Duration {
         *self.total.lock().expect("no panic inside")
     }

@@ -20,7 +20,8 @@ pub(crate) const fn is_refusal(code: Code) -> bool {
 /// True if the service itself refused for good. A proxy on the way refuses with the same codes, for as long as it has no
 /// backend, a wrong route or an expired token. A caller that may not go on is none of these cases either: a token is renewed
 /// and an access file is mended, and a typo in it must not end every consumer.
-pub(crate) fn is_definite(status: &Status) -> bool {
+#[must_use]
+pub fn is_definite(status: &Status) -> bool {
     let is_of_caller = matches!(status.code(), Code::PermissionDenied | Code::Unauthenticated);
     is_refusal(status.code()) && !is_of_caller && status.is_of_service()
 }

@@ -6,12 +6,14 @@ use tonic::Status;
 
 /// The text of `error`, then those of its causes, from the outermost on. A text that the one before it ends with is left out:
 /// some errors repeat their cause.
-pub(crate) fn with_causes(error: &(dyn Error + 'static)) -> String {
+#[must_use]
+pub fn with_causes(error: &(dyn Error + 'static)) -> String {
     followed(error.to_string(), error.source())
 }
 
 /// The code and the message of a status, then the causes that the transport gives.
-pub(crate) fn of_status(status: &Status) -> String {
+#[must_use]
+pub fn of_status(status: &Status) -> String {
     followed(format!("{:?}: {}", status.code(), status.message()), status.source())
 }
 

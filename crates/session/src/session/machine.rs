@@ -13,7 +13,7 @@ use super::api::{Ending, Event, Loss, OpenStream, SessionAction, SessionOptions}
 use super::attachment::Detachment;
 use super::claim_clock::ClaimClock;
 use super::departure::Departure;
-use super::dialect::{ConsumerDialect, Dialect, Heard, MessageBody};
+use super::dialect::{Dialect, Heard, MessageBody};
 use super::endpoints::Endpoints;
 use super::heartbeat::Heartbeats;
 use super::insistence::Insistence;
@@ -40,7 +40,7 @@ const DIGEST_PAUSE: Duration = Duration::from_secs(60);
 
 /// The machine.
 #[derive(Debug)]
-pub struct Session<D: Dialect = ConsumerDialect> {
+pub struct Session<D: Dialect> {
     dice: Dice,
     endpoints: Endpoints,
     outage_grace: Duration,

@@ -28,7 +28,7 @@ pub struct SessionOptions {
 pub enum Event<C> {
     /// Begin. Once, first of all.
     Start,
-    /// The time of [`Session::next_wake`](crate::session::Session::next_wake) has come.
+    /// The time of [`Session::next_wake`](crate::Session::next_wake) has come.
     Timer,
     /// A stream delivered a command.
     Command {

@@ -1,7 +1,4 @@
-//! The I/O around a [`Session`](crate::session::Session): its stream of commands, calls with a bound, and the names that
-//! commands carry.
-//!
-//! The drivers of consumers and routers share it. It is not for users of the library, and may change with any version.
+//! The I/O around a [`Session`](crate::Session): its stream of commands, and calls with a bound.
 
 use std::fmt;
 use std::time::Duration;
@@ -13,7 +10,6 @@ use tokio::task::JoinError;
 use tokio::time::timeout;
 use tonic::Status;
 
-pub use crate::named_partition::named;
 use crate::session::Event;
 
 /// The stream of commands of the current attempt, if there is one.

@@ -49,9 +49,9 @@ mod told;
 
 pub use api::{Ending, Event, Loss, OpenStream, SendHeartbeat, SessionAction, SessionOptions};
 pub use claim_clock::ClaimTerm;
-pub use dialect::{ConsumerDialect, Dialect, Heard, MessageBody};
+pub use dialect::{Dialect, Heard, MessageBody};
 pub use machine::Session;
-pub(crate) use refusal::is_definite;
+pub use refusal::is_definite;
 pub use stream::GHOST_BOUND;
 pub use told::ToldItems;
 

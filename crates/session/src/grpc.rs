@@ -131,8 +131,9 @@ impl GrpcTransport {
 
     fn open(&self, address: &str, pem: Option<TlsPem>) -> Result<OpenChannel, Status> {
         let unusable = |error: InvalidEndpoint| Status::unavailable(error.to_string());
-        let wrong =
-            |error: tonic::transport::Error| unusable(InvalidEndpoint::new(address, with_causes(&error)));
+        let wrong = |error: tonic::transport::Error| {
+            unusable(InvalidEndpoint::new(address, format!("it must be an address: {}", with_causes(&error))))
+        };
         self.check_address(address).map_err(unusable)?;
         let endpoint = Endpoint::from_shared(address.to_owned()).map_err(wrong)?;
         let endpoint = endpoint
@@ -152,7 +153,7 @@ impl GrpcTransport {
         InvalidEndpoint::check(address)?;
         match &self.tls {
             TlsOrigin::None if is_secure(address) => {
-                Err(InvalidEndpoint::new(address, "https needs a transport that was made with TLS"))
+                Err(InvalidEndpoint::new(address, "it must be http, unless the transport is made with TLS"))
             }
             _ => Ok(()),
         }

@@ -1,4 +1,4 @@
-//! The time in which no instance answers, told at growing intervals.
+//! The time in which nobody answers, told at growing intervals.
 
 use std::time::Duration;
 
@@ -11,29 +11,29 @@ const FIRST_WORD: Duration = Duration::from_secs(5);
 /// The longest time between two words.
 const LONGEST_PAUSE: Duration = Duration::from_secs(5 * 60);
 
-/// The silence of all instances.
+/// The silence of all instances, or of all brokers.
 #[derive(Debug)]
-pub(super) struct ServiceSilence {
+pub(crate) struct UnansweredTime {
     /// The last answer; at first the start.
     since: Moment,
     /// The silence at which the next word is due.
     next_word: Duration,
 }
 
-impl ServiceSilence {
-    pub(super) const fn since(start: Moment) -> Self {
+impl UnansweredTime {
+    pub(crate) const fn since(start: Moment) -> Self {
         Self { since: start, next_word: FIRST_WORD }
     }
 
-    /// An instance answered. The length of the silence before, if that was told.
-    pub(super) fn answered(&mut self, now: Moment) -> Option<Duration> {
+    /// There was an answer. The length of the silence before, if that was told.
+    pub(crate) fn answered(&mut self, now: Moment) -> Option<Duration> {
         let (silence, told) = (now.since(self.since), self.next_word > FIRST_WORD);
         *self = Self::since(now);
         told.then_some(silence)
     }
 
     /// A call failed. The length of the silence, if it is to be told now.
-    pub(super) fn failed(&mut self, now: Moment) -> Option<Duration> {
+    pub(crate) fn failed(&mut self, now: Moment) -> Option<Duration> {
         let silence = now.since(self.since);
         if silence < self.next_word {
             return None;
@@ -53,7 +53,7 @@ mod tests {
 
     #[test]
     fn silence_is_told_after_five_seconds_and_then_at_growing_intervals() {
-        let mut silence = ServiceSilence::since(at(100));
+        let mut silence = UnansweredTime::since(at(100));
         let told: Vec<_> = (100..=2_000).filter(|now| silence.failed(at(*now)).is_some()).collect();
         assert_eq!(told, [105, 110, 120, 140, 180, 260, 420, 720, 1_020, 1_320, 1_620, 1_920]);
         assert_eq!(silence.answered(at(2_000)), Some(Duration::from_secs(1_900)));

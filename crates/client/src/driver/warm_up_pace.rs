@@ -1,0 +1,71 @@
+//! The pace of a preparation, and the time that it will still take at that pace. Pure.
+
+use std::time::Duration;
+
+use kafka_assigner_types::moment::Moment;
+
+/// The amounts that were seen as done, first and last, each with the time at which it was seen.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct WarmUpPace(Option<SeenAmounts>);
+
+#[derive(Debug, Clone, Copy)]
+struct SeenAmounts {
+    first: (Moment, u64),
+    last: (Moment, u64),
+}
+
+impl WarmUpPace {
+    /// Sees what is done now. What had been done before the first look, as by a snapshot, says nothing of the pace.
+    pub(super) const fn see(&mut self, now: Moment, done: u64) {
+        match &mut self.0 {
+            Some(seen) if done > seen.last.1 => seen.last = (now, done),
+            Some(_) => {}
+            None => self.0 = Some(SeenAmounts { first: (now, done), last: (now, done) }),
+        }
+    }
+
+    /// The time that is left, in whole seconds, rounded up; `None` where the whole is not known, or nothing was done between two
+    /// looks. It stands still while nothing is done.
+    pub(super) fn left(&self, done: u64, total: Option<u64>) -> Option<Duration> {
+        let (seen, todo) = (self.0?, total?.saturating_sub(done));
+        if todo == 0 {
+            return Some(Duration::ZERO);
+        }
+        let (took, gained) = (seen.last.0.since(seen.first.0), seen.last.1 - seen.first.1);
+        let left = (took.as_millis() * u128::from(todo)).checked_div(u128::from(gained))?;
+        Some(Duration::from_secs(u64::try_from(left.div_ceil(1_000)).unwrap_or(u64::MAX)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn seen(looks: &[(u64, u64)]) -> WarmUpPace {
+        let mut pace = WarmUpPace::default();
+        looks.iter().for_each(|(second, done)| pace.see(Moment(Duration::from_secs(*second)), *done));
+        pace
+    }
+
+    #[test]
+    fn what_is_left_takes_as_long_as_what_was_done_took() {
+        // 900 in 3 s, after 5 000 that a snapshot had.
+        let pace = seen(&[(10, 5_000), (11, 5_200), (13, 5_900)]);
+        assert_eq!(pace.left(5_900, Some(9_000)), Some(Duration::from_secs(11)));
+        assert_eq!(pace.left(9_000, Some(9_000)), Some(Duration::ZERO));
+        assert_eq!(pace.left(9_001, Some(9_000)), Some(Duration::ZERO), "the end was asked for before");
+    }
+
+    #[test]
+    fn it_stands_still_while_nothing_is_done() {
+        let pace = seen(&[(10, 0), (12, 10), (500, 10)]);
+        assert_eq!(pace.left(10, Some(20)), Some(Duration::from_secs(2)));
+    }
+
+    #[test]
+    fn nothing_is_known_before_something_was_done_or_without_an_end() {
+        assert_eq!(seen(&[]).left(0, Some(5)), None);
+        assert_eq!(seen(&[(1, 3), (2, 3)]).left(3, Some(5)), None);
+        assert_eq!(seen(&[(1, 3), (2, 4)]).left(4, None), None);
+    }
+}
