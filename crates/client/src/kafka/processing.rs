@@ -7,7 +7,9 @@ mod turn;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use kafka_assigner_handler::{BatchEnd, PartitionContext, Record, RecordError, RecordHandler, guarded};
+use kafka_assigner_handler::{
+    BatchEnd, PartitionContext, Record, RecordError, RecordHandler, Remedy, guarded,
+};
 use kafka_assigner_types::id::Offset;
 use kafka_assigner_types::moment::Moment;
 use tokio::sync::{mpsc, oneshot};
@@ -149,6 +151,10 @@ impl<H: RecordHandler> Processing<H> {
         let mut asked = self.listen();
         if partition.failures.has_any() {
             self.singles = H::BATCH;
+        }
+        if partition.stands_under == Some(self.owned.epoch()) {
+            self.standing = Standstill::under(self.owned.epoch());
+            self.is_live();
         }
         loop {
             match self.turn(&mut partition.reader, &mut asked).await {
@@ -323,8 +329,20 @@ impl<H: RecordHandler> Processing<H> {
             return;
         }
         let at = (self.context.partition(), self.context.topic_id());
-        if snapshots.take(&*self.parts.handler, at, &partition.state, partition.reader.next()) {
-            self.since_snapshot = 0;
+        match snapshots.take(&*self.parts.handler, at, &partition.state, partition.reader.next()) {
+            Ok(false) => return,
+            Ok(true) => {}
+            Err(error) => self.no_snapshot(&error),
+        }
+        self.since_snapshot = 0;
+    }
+
+    /// The snapshot before stays, and records go on: only a process that is of no use is more than that.
+    fn no_snapshot(&self, error: &RecordError) {
+        warn!(partition = %self.context.partition(), error = error.text(), "no snapshot was taken");
+        if error.remedy() == Some(Remedy::Fatal) {
+            self.parts.watch.set_fatal(error.text());
+            self.owned.wake_driver();
         }
     }
 

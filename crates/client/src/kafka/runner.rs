@@ -1,8 +1,10 @@
 //! The handler that drives Kafka for a [`RecordHandler`].
 
 mod applying;
+mod asking;
 mod catching_up;
 mod following;
+mod hooks;
 mod interrupted;
 mod rules;
 mod starting;
@@ -16,8 +18,9 @@ use std::time::Duration;
 use async_trait::async_trait;
 use catching_up::CatchingUp;
 use following::Following;
+use hooks::{Hook, HookCall, stands};
 use interrupted::{Interrupted, while_wanted};
-use kafka_assigner_handler::{Closing, RecordHandler, guarded};
+use kafka_assigner_handler::{Closing, RecordError, RecordHandler, guarded};
 use kafka_assigner_types::id::{Offset, TopicPartition};
 use tokio::sync::{Semaphore, oneshot};
 use tokio::time::sleep;
@@ -34,7 +37,7 @@ use super::partition::Partition;
 use super::processing::{Busy, Processing};
 use super::producers::FencedProducers;
 use super::runner_handle::RunnerHandle;
-use super::runner_parts::{RunnerParts, RunnerRules, can_spoil};
+use super::runner_parts::{RunnerParts, RunnerRules};
 use super::runner_watch::SharedWatch;
 use super::stop_word::StopWord;
 use super::survey::Survey;
@@ -223,12 +226,31 @@ impl<H: RecordHandler> KafkaRunner<H> {
         let of_partition = partition.context(context);
         let drained = guarded(self.parts.handler.drained(&of_partition, &mut partition.state)).await;
         if let Err(failed) = drained {
-            if failed.is_spoiled() && can_spoil::<H::State>() {
-                context.spoil();
-            }
-            return Err(KafkaRunnerError::Handler(failed.text()).into());
+            return Err(self.not_drained(context, partition, &failed));
+        }
+        if let Some(epoch) = partition.stands_under.take() {
+            self.parts.watch.end_stop_under(context.partition(), epoch);
         }
         Ok(self.parts.commits.commit(&self.parts.client, Some(context.partition())).await?)
+    }
+
+    /// Takes in that the handler could not end its work.
+    fn not_drained(
+        &self,
+        context: &OwnedContext,
+        partition: &mut Partition<H::State>,
+        error: &RecordError,
+    ) -> HandlerError {
+        let (at, epoch) = (context.partition(), context.epoch());
+        let call = HookCall { hook: Hook::Drained, partition: at, epoch, offset: partition.start() };
+        let interrupted = self.parts.hook_failed(&call, error);
+        if stands(error) {
+            partition.stands_under = Some(epoch);
+        }
+        if matches!(interrupted, Interrupted::Spoiled(_)) {
+            context.spoil();
+        }
+        interrupted.into()
     }
 
     /// Ends processing at the next await, and returns the state if it is still there.
@@ -340,7 +362,7 @@ impl<H: RecordHandler> PartitionHandler for KafkaRunner<H> {
         let mut partition = self.halt(context).await?;
         if let Err(error) = self.finish(context, &mut partition).await {
             // The partition counts as processed here until a drain succeeds, and it may stay: nobody would say so. Nobody
-            // waits for its first record.
+            // waits for its first record. Where the handler says that it stands, none comes.
             let start = partition.start();
             drop(self.process(context, *partition, start));
             return Err(error);
@@ -392,8 +414,14 @@ async fn cut<S>(running: RunningTask<S>) -> Option<S> {
 }
 
 #[cfg(test)]
+#[path = "runner/asking_test.rs"]
+mod asking_test;
+#[cfg(test)]
 #[path = "runner/confirmed_test.rs"]
 mod confirmed_test;
+#[cfg(test)]
+#[path = "runner/hooks_test.rs"]
+mod hooks_test;
 #[cfg(test)]
 #[path = "runner/metrics_test.rs"]
 mod metrics_test;

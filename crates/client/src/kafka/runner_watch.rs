@@ -140,12 +140,17 @@ impl<S> RunnerWatch<S> {
         self.stops().remove(at);
     }
 
-    /// The state that could not be built is there.
-    pub(super) fn end_stop_of_preparation(&self, at: &TopicPartition) {
+    /// The partition does not stand under `epoch` any more.
+    pub(super) fn end_stop_under(&self, at: &TopicPartition, epoch: Epoch) {
         let mut stops = self.stops();
-        if stops.get(at).is_some_and(|stop| stop.epoch == Epoch::default()) {
+        if stops.get(at).is_some_and(|stop| stop.epoch == epoch) {
             stops.remove(at);
         }
+    }
+
+    /// The state that could not be built is there.
+    pub(super) fn end_stop_of_preparation(&self, at: &TopicPartition) {
+        self.end_stop_under(at, Epoch::default());
     }
 
     /// Processing begins under `epoch`. One that stood under the same grant and was prepared again has to stand again; under

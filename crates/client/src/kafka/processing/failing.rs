@@ -29,6 +29,11 @@ impl Standstill {
         Self { under: None, is_tried: true, tries_again: false }
     }
 
+    /// The partition stands under `epoch`, before whatever comes.
+    pub(super) const fn under(epoch: Epoch) -> Self {
+        Self { under: Some(epoch), is_tried: true, tries_again: false }
+    }
+
     pub(super) const fn is_now(&self) -> bool {
         self.under.is_some()
     }

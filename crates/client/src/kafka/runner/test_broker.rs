@@ -55,6 +55,17 @@ impl Grant {
         }
     }
 
+    pub(super) fn reserved(self) -> ReservedContext {
+        ReservedContext {
+            group: "g".into(),
+            partition: partition(),
+            claim: self.owned().claim,
+            until_offset: self.start.map(offset),
+            topic_id: id(8),
+            cancelled: CancellationToken::new(),
+        }
+    }
+
     pub(super) fn owned(self) -> OwnedContext {
         let (clock, wake) = (Clock::start(), Arc::new(Notify::new()));
         let (session, until) = (SessionClaim::new(clock.clone()), Moment(Duration::from_secs(36_000)));
