@@ -184,7 +184,7 @@ impl<T: Transport, H: PartitionHandler> Driver<T, H> {
             self.session_event(Event::Timer);
         }
         if self.roles.next_wake().is_some_and(|at| at <= now) {
-            self.role_event(RoleEvent::Timer);
+            self.role_event(RoleEvent::PreparationsSeen(self.held.done()));
         }
         if self.stopping.is_running() && self.calls.fatal().is_some() {
             self.begin_to_stop();
@@ -327,6 +327,9 @@ impl<T: Transport, H: PartitionHandler> Driver<T, H> {
                 }
                 RoleAction::Rest(partition) => self.held.rest(&partition),
                 RoleAction::EndRest(partition) => self.held.end_rest(&partition),
+                RoleAction::Stalled(partition) => {
+                    warn!(group = &*self.group, %partition, "a preparation makes no progress; others may begin beside it");
+                }
                 RoleAction::Forget(partition) => self.held.forget(partition),
             }
         }

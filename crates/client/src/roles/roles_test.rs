@@ -3,6 +3,7 @@
 mod ending;
 mod failing;
 mod history;
+mod places;
 mod recovering;
 mod recreated;
 mod strict;

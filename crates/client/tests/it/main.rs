@@ -4,6 +4,7 @@ mod consumer;
 mod fake;
 mod farewell;
 mod grpc;
+mod hanging;
 mod limits;
 mod metrics;
 mod proxy;

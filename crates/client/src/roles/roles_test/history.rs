@@ -92,6 +92,7 @@ impl Handler {
                 RoleAction::Cancel(at) => assert!(self.running.contains_key(&at), "nothing to cancel"),
                 RoleAction::Recall(at) => assert_eq!(self.running.get(&at), Some(&Call::Drain)),
                 RoleAction::Rest(_) | RoleAction::EndRest(_) => {}
+                RoleAction::Stalled(at) => panic!("nobody has looked at {at}"),
                 RoleAction::Forget(at) => assert_eq!(self.seen(&at), Seen::Nothing),
             }
         }
