@@ -47,6 +47,7 @@ mod cursor;
 mod dead_letters;
 mod error;
 mod events;
+mod failing_records;
 mod fetchers;
 mod held;
 mod log_ends;

@@ -97,7 +97,9 @@ pub use kafka_assigner_types::topic_id::TopicId;
 pub use metrics::{METRICS, Metric, MetricKind, describe_metrics};
 pub use options::{ConsumerOptions, OnStop, OptionsError};
 pub use record_gate::RecordPermit;
-pub use status::{ConsumerHandle, ConsumerStatus, ConsumerStopped, SessionStatus, StoppedPartition};
+pub use status::{
+    ConsumerHandle, ConsumerStatus, ConsumerStopped, FailingPartition, SessionStatus, StoppedPartition,
+};
 pub use stopped::{ConsumerError, Stopped};
 pub use suspensions::Suspensions;
 pub use tls_files::ClientTlsFiles;

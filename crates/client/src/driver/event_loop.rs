@@ -431,12 +431,16 @@ impl<T: Transport, H: PartitionHandler> Driver<T, H> {
         let is_open = self.session.incarnation().is_some();
         let mut stopped = self.calls.stopped();
         stopped.retain(|stopped| self.roles.is_owner(&stopped.partition));
+        let mut failing = self.calls.failing();
+        failing.retain(|failing| self.roles.is_owner(&failing.partition));
         self.status.send_if_modified(|status| {
             let changed = status.partitions != partitions
                 || status.stopped != stopped
+                || status.failing != failing
                 || status.session.is_some() && !is_open;
             status.partitions = partitions;
             status.stopped = stopped;
+            status.failing = failing;
             status.session.take_if(|_| !is_open);
             changed
         });

@@ -19,7 +19,7 @@ use crate::claim::SessionClaim;
 use crate::context::OwnedContext;
 use crate::handler::{HandlerError, PartitionHandler, Spoiled};
 use crate::roles::{Call, CallFailure, CallResult};
-use crate::status::StoppedPartition;
+use crate::status::{FailingPartition, StoppedPartition};
 
 /// A call of the handler; a drain returns the next offset.
 type HandlerCall = BoxFuture<'static, Result<Option<Offset>, HandlerError>>;
@@ -78,6 +78,11 @@ impl<H: PartitionHandler> HandlerCalls<H> {
     /// The partitions that stand.
     pub(super) fn stopped(&self) -> Vec<StoppedPartition> {
         self.handler.stopped()
+    }
+
+    /// The partitions whose next record has failed for long.
+    pub(super) fn failing(&self) -> Vec<FailingPartition> {
+        self.handler.failing()
     }
 
     /// The reason for which the process is of no use any more.

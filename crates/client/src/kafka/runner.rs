@@ -23,7 +23,7 @@ use interrupted::{Interrupted, while_wanted};
 use kafka_assigner_handler::{Closing, RecordError, RecordHandler, guarded};
 use kafka_assigner_types::id::{Offset, TopicPartition};
 use tokio::sync::{Semaphore, oneshot};
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::AbortOnDropHandle;
 use tracing::error;
@@ -43,7 +43,7 @@ use super::stop_word::StopWord;
 use super::survey::Survey;
 use crate::context::{OwnedContext, ReservedContext, WarmContext};
 use crate::handler::{HandlerError, PartitionHandler, Spoiled};
-use crate::status::StoppedPartition;
+use crate::status::{FailingPartition, StoppedPartition};
 
 /// The wait of a start in the stricter modes for its first record. It already processes; only the service hears of
 /// that record, which tells the gap, with the word that it does. A drain that follows at once waits for it.
@@ -379,6 +379,7 @@ impl<H: RecordHandler> PartitionHandler for KafkaRunner<H> {
     async fn release(&self, partition: &TopicPartition) -> Result<(), HandlerError> {
         self.drop_partition(partition, Closing::Released).await;
         self.parts.watch.end_stop(partition);
+        self.parts.watch.failing.end(partition);
         self.parts.watch.pauses.forget(partition);
         self.parts.client.commit_landed().await;
         Ok(())
@@ -396,6 +397,10 @@ impl<H: RecordHandler> PartitionHandler for KafkaRunner<H> {
 
     fn stopped(&self) -> Vec<StoppedPartition> {
         self.parts.watch.stopped()
+    }
+
+    fn failing(&self) -> Vec<FailingPartition> {
+        self.parts.watch.failing.shown(Instant::now())
     }
 
     fn fatal(&self) -> Option<String> {

@@ -9,6 +9,7 @@ use kafka_assigner_handler::{ErrorPolicy, RecordError, RecordFailures, Remedy};
 use kafka_assigner_types::id::{Epoch, Offset, TopicPartition};
 use kafka_assigner_types::topic_id::TopicId;
 
+use super::failing_records::FailingRecords;
 use super::held::HeldByRunner;
 use super::pauses::Pauses;
 use super::seeks::Seeks;
@@ -42,6 +43,7 @@ pub(super) struct RunnerWatch<S> {
     pub(super) held: Arc<HeldByRunner>,
     pub(super) pauses: Pauses,
     pub(super) seeks: Seeks,
+    pub(super) failing: FailingRecords,
 }
 
 /// The counters, in the order of their fields.
@@ -66,6 +68,7 @@ impl<S> Default for RunnerWatch<S> {
             held: Arc::default(),
             pauses: Pauses::default(),
             seeks: Seeks::default(),
+            failing: FailingRecords::default(),
         }
     }
 }

@@ -6,11 +6,12 @@ use tokio::time::Instant;
 use tracing::{error, info, warn};
 
 use super::{FIRST_RETRY, Processing};
+use crate::causes::with_causes;
 use crate::kafka::dead_letters::Letter;
 use crate::kafka::partition::Partition;
 use crate::kafka::runner_parts::can_spoil;
 use crate::kafka::runner_watch::CountedRecord;
-use crate::status::StoppedPartition;
+use crate::status::{FailingPartition, StoppedPartition};
 
 /// The record before which a partition stands, or stood, as its task knows it.
 #[derive(Debug, Default)]
@@ -89,6 +90,7 @@ impl<H: RecordHandler> Processing<H> {
             Remedy::Retry { after } => {
                 self.parts.watch.count(CountedRecord::Retry);
                 self.retry_at = Some(Instant::now() + after.unwrap_or(FIRST_RETRY));
+                self.fails(offset, error.text());
             }
             Remedy::Stop => self.stand(offset, error.text()),
             Remedy::Fatal => {
@@ -130,9 +132,29 @@ impl<H: RecordHandler> Processing<H> {
                 let (at, offset) = (self.context.partition(), record.offset());
                 error!(partition = %at, %offset, error = &failed as &dyn std::error::Error, "no dead letter was written");
                 self.retry_at = Some(Instant::now() + self.parts.rules.policy.longest_retry);
+                self.fails(offset, with_causes(&failed));
                 false
             }
         }
+    }
+
+    /// The record at `offset` failed, and comes again: others are told once that has lasted for long.
+    fn fails(&mut self, offset: Offset, reason: String) {
+        let (partition, epoch) = (self.context.partition().clone(), self.context.epoch());
+        let since_unix_ms = self.owned.claim().clock().unix_ms();
+        let failing = FailingPartition { partition, epoch, offset, reason, since_unix_ms };
+        self.failing = Some(offset);
+        if let Some(failed_for) = self.parts.watch.failing.failed(Instant::now(), failing) {
+            warn!(partition = %self.context.partition(), %offset, ?failed_for, "a record fails again and again; nothing behind it is handled");
+            self.owned.wake_driver();
+        }
+    }
+
+    /// The record that failed was handled, or is not tried again.
+    pub(super) fn fails_no_more(&mut self) {
+        self.failing = None;
+        self.parts.watch.failing.end(self.context.partition());
+        self.owned.wake_driver();
     }
 
     /// Goes on behind a record that was not handled. The state gets of it what every rebuild will: what `catch_up` makes of
@@ -186,7 +208,7 @@ impl<H: RecordHandler> Processing<H> {
         error!(%partition, %offset, reason, "the partition stands");
         self.parts.watch.stop(StoppedPartition { partition, epoch, offset, reason });
         (self.standing.under, self.standing.tries_again) = (Some(epoch), false);
-        self.busy.set(None);
+        self.fails_no_more();
         // It has begun, as far as it can: no other owner gets further.
         self.is_live();
         self.owned.wake_driver();
