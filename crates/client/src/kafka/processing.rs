@@ -176,6 +176,7 @@ impl<H: RecordHandler> Processing<H> {
                 ProcessingTurn::End => break,
             }
             // Also after a read: many of them must not hold the records up.
+            self.try_again_when_granted();
             self.batch(&mut partition).await;
         }
         self.overlap(&mut partition).await;

@@ -48,6 +48,13 @@ impl<H: RecordHandler> Processing<H> {
         self.retry_at = None;
     }
 
+    /// The same if it was granted again.
+    pub(super) fn try_again_when_granted(&mut self) {
+        if self.standing.under.is_some_and(|epoch| self.owned.epoch() > epoch) {
+            self.try_again();
+        }
+    }
+
     /// A record was handled, so that the partition does not stand any more.
     pub(super) fn went_on(&mut self) {
         if std::mem::take(&mut self.standing.tries_again) {

@@ -143,7 +143,7 @@ fn stands(epoch: u64) -> Vec<StoppedPartition> {
 }
 
 async fn a_stop_is_shown(hook: Hook, epoch: u64) {
-    let broken = Broken::at(hook, |reason| RecordError::stop(reason)).await;
+    let broken = Broken::at(hook, RecordError::stop).await;
     assert_eq!(broken.failure().await, "the disk is gone");
     assert_eq!((broken.runner.stopped(), broken.runner.fatal()), (stands(epoch), None));
     broken.mend();
@@ -155,7 +155,7 @@ async fn a_stop_is_shown(hook: Hook, epoch: u64) {
 }
 
 async fn a_fatal_error_ends_the_consumer(hook: Hook, epoch: u64) {
-    let broken = Broken::at(hook, |reason| RecordError::fatal(reason)).await;
+    let broken = Broken::at(hook, RecordError::fatal).await;
     assert_eq!(broken.failure().await, "the disk is gone");
     let fatal = Some("the disk is gone".to_owned());
     assert_eq!((broken.runner.stopped(), broken.runner.fatal()), (stands(epoch), fatal));
@@ -205,7 +205,7 @@ async fn an_answer_to_drained_counts() {
 
 #[tokio::test]
 async fn a_partition_that_can_not_end_its_work_begins_no_record_before_it_is_granted_again() {
-    let broken = Broken::at(Hook::Drained, |reason| RecordError::stop(reason)).await;
+    let broken = Broken::at(Hook::Drained, RecordError::stop).await;
     broken.failure().await;
     broken.runner.handle().resume(&partition(), broken.owned.epoch());
     assert_eq!([broken.processed().await, broken.processed().await], [[0_i64; 0]; 2]);
