@@ -129,7 +129,11 @@ impl<H: RecordHandler> CatchingUp<'_, H> {
         stop: &CancellationToken,
     ) -> Result<(), Interrupted> {
         let at = context.partition();
-        while stop.run_until_cancelled(sleep(FOLLOW_EVERY)).await.is_some() {
+        loop {
+            partition.reader.keep();
+            if stop.run_until_cancelled(sleep(FOLLOW_EVERY)).await.is_none() {
+                return Ok(());
+            }
             let asked = self.parts.client.committed(at, context.topic_id());
             // Whoever starts asks again, so one answer that does not come costs nothing.
             let Some(Ok(Some(bound))) = stop.run_until_cancelled(asked).await else { continue };
@@ -141,7 +145,6 @@ impl<H: RecordHandler> CatchingUp<'_, H> {
                 tokio::task::consume_budget().await;
             }
         }
-        Ok(())
     }
 
     /// The offset up to which the state is brought forward: where this member will start, as far as it is known.
