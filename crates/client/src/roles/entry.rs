@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::ack::{AckKind, RoleAck};
 use super::call::{Call, CallFailure, CallResult, NextCall};
 use super::holding::{Holding, RunningCall, Stop};
-use super::pace::{NO_PROGRESS, Pace};
+use super::pace::{NO_PROGRESS, WarmUpPace};
 use super::role::{
     CatchingUpRole, ConsumerRole, DrainingRole, OwnerRole, Provenance, ReleasingRole, WarmingRole,
 };
@@ -332,7 +332,7 @@ impl Entry {
         if let Call::Assigned { strict, .. } = call {
             self.strict = strict;
         }
-        let pace = Pace::since(now);
+        let pace = WarmUpPace::since(now);
         self.running = Some(RunningCall { call, cancelled: false, recalled: false, pace });
         self.learn_topic();
     }

@@ -17,13 +17,13 @@ pub(super) const NO_PROGRESS: &str = "it has made no progress for 30 s or longer
 
 /// The pace of one preparation, as it was at the last look.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Pace {
+pub(super) struct WarmUpPace {
     done: u64,
     moved_at: Moment,
     looked_at: Moment,
 }
 
-impl Pace {
+impl WarmUpPace {
     /// It begins now.
     pub(super) const fn since(now: Moment) -> Self {
         Self { done: 0, moved_at: now, looked_at: now }
