@@ -9,16 +9,16 @@ use tracing::warn;
 
 use crate::kafka::error::KafkaRunnerError;
 
-/// The time for which a question is asked: it covers the election of a leader, or of another coordinator, and is well within the
-/// 5 min that a preparation may take without progress.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// The time for which a question is asked where its failure would end a move, or is that of all partitions: it covers the election of
+/// a leader, or of another coordinator, and is well within the 5 min that a preparation may take without progress.
+pub(super) const PATIENCE: Duration = Duration::from_secs(30);
 /// The wait before a question is asked again; it doubles with each further one.
 const FIRST_WAIT: Duration = Duration::from_millis(100);
 /// The longest such wait: an election takes seconds, and what waits for its end may be a move.
 const LONGEST_WAIT: Duration = Duration::from_secs(2);
 
-/// The answer to a question about a partition. One that fails is asked again for a while: a broker that moves must not cost
-/// the whole preparation.
+/// The answer to a question about a partition. One that fails is asked again for as long as there is `patience`: a broker that moves
+/// must not cost the whole preparation.
 ///
 /// Cancel safe if the question is.
 ///
@@ -27,9 +27,10 @@ const LONGEST_WAIT: Duration = Duration::from_secs(2);
 /// That of the last time.
 pub(super) async fn asked_for_a_while<T, Q: Future<Output = Result<T, KafkaRunnerError>>>(
     at: &TopicPartition,
+    patience: Duration,
     question: impl Fn() -> Q,
 ) -> Result<T, KafkaRunnerError> {
-    let (until, mut wait) = (Instant::now() + PATIENCE, FIRST_WAIT);
+    let (until, mut wait) = (Instant::now() + patience, FIRST_WAIT);
     loop {
         match question().await {
             Err(error) if may_pass(&error) && Instant::now() + wait < until => {

@@ -13,10 +13,10 @@ use tokio_util::sync::CancellationToken;
 use tracing::warn;
 
 use super::applying::Slice;
-use super::asking::asked_for_a_while;
+use super::asking::{PATIENCE, asked_for_a_while};
 use super::hooks::Hook;
 use super::interrupted::{Interrupted, while_wanted};
-use super::warm_up_watch::WarmUpWatch;
+use super::warm_up_watch::{WarmUpWatch, first_wait};
 use crate::context::WarmContext;
 use crate::kafka::cursor::Ahead;
 use crate::kafka::error::KafkaRunnerError;
@@ -70,13 +70,13 @@ impl<H: RecordHandler> CatchingUp<'_, H> {
         let (OpenedState { mut state, next_offset, .. }, is_of_snapshot) =
             self.opened(context, start).await?;
         let Some(next) = next_offset else {
-            return Ok((state, self.within_log(at, start).await?, start, false));
+            return Ok((state, self.within_log(at, start, first_wait(context)).await?, start, false));
         };
         // Everything that there is: nothing is missing, wherever the log begins.
         if next == Offset::ZERO {
             return Ok((state, next, start, false));
         }
-        let begin = self.within_log(at, next).await?;
+        let begin = self.within_log(at, next, first_wait(context)).await?;
         // If processing starts before it as well, that start tells the gap.
         if begin > next && begin <= start {
             let gap = Gap { from: next, to: begin };
@@ -151,23 +151,28 @@ impl<H: RecordHandler> CatchingUp<'_, H> {
     async fn start_of(&self, context: &WarmContext) -> Result<Offset, KafkaRunnerError> {
         match context.start_offset() {
             Some(start) => Ok(start),
-            None => self.committed_or_start(context.partition(), context.topic_id()).await,
+            None => {
+                let (at, topic_id) = (context.partition(), context.topic_id());
+                self.committed_or_start(at, topic_id, first_wait(context)).await
+            }
         }
     }
 
-    /// The offset that the group has committed; where that is nothing, the start position of the topic.
+    /// The offset that the group has committed; where that is nothing, the start position of the topic, for which is asked with
+    /// `patience`.
     pub(super) async fn committed_or_start(
         &self,
         at: &TopicPartition,
         topic_id: Option<TopicId>,
+        patience: Duration,
     ) -> Result<Offset, KafkaRunnerError> {
         let RunnerParts { client, rules, .. } = self.parts;
-        if let Some(committed) = asked_for_a_while(at, || client.committed(at, topic_id)).await? {
+        if let Some(committed) = asked_for_a_while(at, PATIENCE, || client.committed(at, topic_id)).await? {
             return Ok(committed);
         }
         // Kafka does not tell a group that has begun nowhere from one whose offsets it has dropped.
         let position = rules.starts.of(&at.topic);
-        let start = asked_for_a_while(at, || client.start(at, position)).await?;
+        let start = asked_for_a_while(at, patience, || client.start(at, position)).await?;
         warn!(partition = %at, ?position, %start, "the group has committed nothing here");
         Ok(start)
     }
@@ -179,10 +184,11 @@ impl<H: RecordHandler> CatchingUp<'_, H> {
         &self,
         at: &TopicPartition,
         offset: Offset,
+        patience: Duration,
     ) -> Result<Offset, KafkaRunnerError> {
         let client = &self.parts.client;
         let ends = || async { tokio::try_join!(client.beginning(at), client.end(at)) };
-        let (first, end) = asked_for_a_while(at, ends).await?;
+        let (first, end) = asked_for_a_while(at, patience, ends).await?;
         if end < offset {
             warn!(partition = %at, %offset, %end, "the offset is beyond the end of the log, which comes first");
         }

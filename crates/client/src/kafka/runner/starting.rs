@@ -7,6 +7,7 @@ use kafka_assigner_types::id::{Epoch, Offset, TopicPartition};
 use tokio::time::timeout;
 use tracing::warn;
 
+use super::asking::PATIENCE;
 use super::catching_up::CatchingUp;
 use super::hooks::{Hook, HookCall};
 use super::interrupted::Interrupted;
@@ -33,7 +34,7 @@ impl<H: RecordHandler> CatchingUp<'_, H> {
         self.fence_by_handler(&context_of_reserved(context), partition.reader.next()).await?;
         let until = match context.until_offset() {
             Some(offset) => offset,
-            None => self.committed_or_start(at, context.topic_id()).await?,
+            None => self.committed_or_start(at, context.topic_id(), PATIENCE).await?,
         };
         if !self.catch_up_to(at, partition, until).await? {
             warn!(partition = %at, %until, next = %partition.reader.next(), "the rest is not there to be read");
@@ -88,7 +89,7 @@ impl<H: RecordHandler> CatchingUp<'_, H> {
         let start = match context.start_offset() {
             _ if context.is_resumed() => partition.start(),
             Some(offset) => offset,
-            None => self.committed_or_start(context.partition(), context.topic_id()).await?,
+            None => self.committed_or_start(context.partition(), context.topic_id(), PATIENCE).await?,
         };
         let start = self.replay_to(context, partition, start).await?;
         if self.parts.rules.commits == CommitRule::Confirmed {
@@ -126,7 +127,7 @@ impl<H: RecordHandler> CatchingUp<'_, H> {
             return Ok(start);
         }
         // Before it, at it or behind it offsets have no record. Those that were removed are a gap; others never had one.
-        let within = self.within_log(at, start).await?;
+        let within = self.within_log(at, start, PATIENCE).await?;
         let is_ahead_of_itself = partition.is_own_place && partition.begun == next;
         if within < next && !is_ahead_of_itself {
             // Somebody has committed less than before, and an owner of this state would leave records out.

@@ -120,6 +120,11 @@ impl TestBroker {
         self.cluster.request_errors(request, &[error]);
     }
 
+    /// Nobody answers for the partition from now on.
+    pub(super) fn lose_leader(&self) {
+        self.cluster.partition_leader("t", 0, None).expect("there is the partition");
+    }
+
     fn reader(&self) -> BaseConsumer {
         self.config.create().expect("a consumer")
     }
