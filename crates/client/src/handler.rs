@@ -5,7 +5,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 
 use crate::context::{OwnedContext, ReservedContext, WarmContext};
-use crate::status::StoppedPartition;
+use crate::status::{FailingPartition, StoppedPartition};
 use kafka_assigner_types::id::{Offset, TopicPartition};
 
 /// Any error of a handler; its text is logged and, for a failed preparation, shown to operators.
@@ -99,8 +99,8 @@ pub trait PartitionHandler: Send + Sync + 'static {
         let _ = context;
     }
 
-    /// True if some record has been in the works for longer than `bound`: the time since the heartbeat before, each
-    /// of which asks. The answer is reported; the service ends a session whose answers stay true for its
+    /// True if some call has been in the works for longer than `bound`: the time since the heartbeat before, each
+    /// of which asks. A record that fails and waits for another try is not in the works: see [`failing`](Self::failing). The answer is reported; the service ends a session whose answers stay true for its
     /// `max_poll_interval`.
     fn is_stuck(&self, bound: Duration) -> bool {
         let _ = bound;
@@ -117,6 +117,12 @@ pub trait PartitionHandler: Send + Sync + 'static {
     /// none. Asked often, and shown in the [status](crate::ConsumerStatus) where instances answer.
     fn last_error(&self) -> Option<String> {
         None
+    }
+
+    /// The partitions that are owned and whose next record has failed for long, and is tried again. Asked often, and shown in the
+    /// [status](crate::ConsumerStatus).
+    fn failing(&self) -> Vec<FailingPartition> {
+        Vec::new()
     }
 
     /// The reason for which this process is of no use any more; `None` = it is. Asked often. The consumer then gives all

@@ -93,6 +93,7 @@ mod cursor;
 mod dead_letters;
 mod error;
 mod events;
+mod failing_records;
 mod fetchers;
 mod held;
 mod log_ends;

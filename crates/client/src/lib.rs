@@ -83,6 +83,6 @@ pub use metrics::{METRICS, Metric, MetricKind, describe_metrics};
 pub use options::{ConsumerOptions, OnStop, OptionsError};
 pub use record_gate::RecordPermit;
 pub use roles::RoleCounts;
-pub use status::{ConsumerHandle, ConsumerStatus, ConsumerStopped, StoppedPartition};
+pub use status::{ConsumerHandle, ConsumerStatus, ConsumerStopped, FailingPartition, StoppedPartition};
 pub use stopped::{ConsumerError, Stopped};
 pub use tonic::transport::ClientTlsConfig;

@@ -91,7 +91,7 @@ pub(crate) const LAG: Metric = gauge(
 );
 pub(crate) const PARTITIONS: Metric = gauge(
     "kafka_assigner_client_partitions",
-    "Partitions that are held. Label: phase = warming, warm, owned, drained, or stopped for those that stand.",
+    "Partitions that are held. Label: phase = warming, warm, owned, drained; stopped for those that stand, and failing for those whose next record has failed for a minute.",
 );
 pub(crate) const PAUSED: Metric =
     gauge("kafka_assigner_client_paused_partitions", "Partitions that are owned and paused.");

@@ -13,8 +13,8 @@
 //!     └──── Release ────┴──────────────────────┴──── Release ───────┘
 //! ```
 //!
-//! Guarantees: one call at a time for each partition; never more than the given number of preparations at
-//! once; a preparation is used only for the handoff or the run it was made for; an owner that is granted again
+//! Guarantees: one call at a time for each partition; never more than the given number of preparations that get further at
+//! once: one that hangs keeps no other from beginning; a preparation is used only for the handoff or the run it was made for; an owner that is granted again
 //! goes on without a call, or with the state that it kept when it was drained; what its handler calls spoiled is lost
 //! and prepared again; a failed call is repeated, and nothing counts as given up before the handler said so. Under a
 //! grant of a stricter mode it acts only while the session's claim is valid: when that lapses, the partition is lost.
@@ -26,6 +26,7 @@ mod change;
 mod entry;
 mod holding;
 mod machine;
+mod pace;
 mod role;
 mod unbegun;
 

@@ -16,6 +16,8 @@ pub struct ConsumerStatus {
     pub partitions: RoleCounts,
     /// The partitions that are owned and stand, in their order.
     pub stopped: Vec<StoppedPartition>,
+    /// The partitions that are owned and whose next record has failed for a minute or longer, in their order.
+    pub failing: Vec<FailingPartition>,
     /// The number of sessions lost so far.
     pub sessions_lost: u64,
     /// The error of the last call to an instance, with its causes, until one answers; else the error of what the handler
@@ -34,6 +36,21 @@ pub struct StoppedPartition {
     pub offset: Offset,
     /// The reason, for people.
     pub reason: String,
+}
+
+/// A partition that is owned and whose next record fails again and again.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FailingPartition {
+    /// The partition.
+    pub partition: TopicPartition,
+    /// The epoch under which the record failed last.
+    pub epoch: Epoch,
+    /// The offset of the record.
+    pub offset: Offset,
+    /// The reason of the last failure, for people.
+    pub reason: String,
+    /// The time of the first failure under this grant, in milliseconds since 1970.
+    pub since_unix_ms: i64,
 }
 
 /// Watches a running consumer; cheap to clone.

@@ -31,7 +31,8 @@ pub struct RecordError {
     state: StateAfter,
 }
 
-/// The answer of a handler that has not handled a record, and the decision of a policy.
+/// The answer of a handler that has not handled a record, and the decision of a policy. For calls that are about no record see
+/// [`RecordHandler`](crate::RecordHandler).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Remedy {
     /// The same record comes again after a wait; `None` = after the policy's.

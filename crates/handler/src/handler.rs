@@ -35,6 +35,17 @@ pub enum Closing {
 ///
 /// Three methods have to be written; the others do nothing unless they are.
 ///
+/// The error of a call that is about no record (`open`, `fence`, `gap`, `begin`, `drained`) has the step fail of which it is a part.
+/// That step is tried again, after half a second at first and 10 s at most, in this process or, where it was for a move, in another one;
+/// no [`ErrorPolicy`](crate::ErrorPolicy) decides about it. The [remedy](crate::Remedy) of the error counts too:
+///
+/// | remedy | beside that |
+/// | --- | --- |
+/// | none, retry | nothing; the wait that a retry names counts for records only |
+/// | skip, dead letter | nothing, since there is no record to pass over; the text of the failure says so |
+/// | stop | the partition stands, and says so with the reason, until the step succeeds. Where `drained` answers it, no more records come |
+/// | fatal | the same, and the consumer gives all partitions up and ends |
+///
 /// ```
 /// use kafka_assigner_handler::*;
 ///
@@ -74,7 +85,8 @@ pub trait RecordHandler: Send + Sync + 'static {
     ///
     /// # Errors
     ///
-    /// Anything; the preparation then fails, and is tried again later or by another consumer.
+    /// Anything; the preparation then fails, and is tried again later or by another consumer. For *stop* and *fatal* see
+    /// [above](Self).
     fn open(
         &self,
         preparation: &Preparation,
@@ -134,7 +146,7 @@ pub trait RecordHandler: Send + Sync + 'static {
     ///
     /// # Errors
     ///
-    /// Anything; the partition does not begin, and this is tried again later.
+    /// Anything; the partition does not begin, and this is tried again later. For *stop* and *fatal* see [above](Self).
     fn fence(&self, context: &PartitionContext) -> impl Future<Output = Result<(), RecordError>> + Send {
         let _ = context;
         async { Ok(()) }
@@ -144,7 +156,7 @@ pub trait RecordHandler: Send + Sync + 'static {
     ///
     /// # Errors
     ///
-    /// Anything; the partition does not begin, and this is tried again later.
+    /// Anything; the partition does not begin, and this is tried again later. For *stop* and *fatal* see [above](Self).
     fn begin(
         &self,
         context: &PartitionContext,
@@ -158,7 +170,7 @@ pub trait RecordHandler: Send + Sync + 'static {
     ///
     /// # Errors
     ///
-    /// Anything; the partition then stands.
+    /// Anything; the partition does not begin, and this is tried again later. For *stop* and *fatal* see [above](Self).
     fn gap(
         &self,
         partition: &TopicPartition,
@@ -174,7 +186,8 @@ pub trait RecordHandler: Send + Sync + 'static {
     ///
     /// # Errors
     ///
-    /// Anything; the partition is then not handed over, more records come, and this is tried again.
+    /// Anything; the partition is then not handed over, more records come, and this is tried again. After *stop* or *fatal* no more
+    /// records come, see [above](Self), until the partition is granted under a higher epoch.
     fn drained(
         &self,
         context: &PartitionContext,
@@ -189,7 +202,8 @@ pub trait RecordHandler: Send + Sync + 'static {
     ///
     /// # Errors
     ///
-    /// Anything; the snapshot before stays. The state must be as it was.
+    /// Anything; the snapshot before stays, and records go on. The state must be as it was. *Fatal* ends the consumer; no other
+    /// remedy counts.
     fn snapshot(
         &self,
         partition: &TopicPartition,

@@ -288,6 +288,12 @@ impl HeldPartitions {
         context.map(amounts).unwrap_or_default()
     }
 
+    /// The part that is done of each running preparation, as its handler reported it.
+    pub(super) fn done(&self) -> BTreeMap<TopicPartition, u64> {
+        let running = self.partitions.iter().filter_map(|(at, held)| Some((at, held.warm.as_ref()?)));
+        running.map(|(at, context)| (at.clone(), amounts(context).0)).collect()
+    }
+
     /// The progress of the running preparations for handoffs, as their handlers reported it.
     pub(super) fn warming(&self) -> Vec<WarmProgress> {
         self.partitions.values().filter_map(PartitionContexts::progress).collect()

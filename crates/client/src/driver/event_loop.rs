@@ -190,7 +190,7 @@ impl<T: Transport, H: PartitionHandler> Driver<T, H> {
             self.session_event(Event::Timer);
         }
         if self.roles.next_wake().is_some_and(|at| at <= now) {
-            self.role_event(RoleEvent::Timer);
+            self.role_event(RoleEvent::PreparationsSeen(self.held.done()));
         }
         if self.stopping.is_running() && self.calls.fatal().is_some() {
             self.begin_to_stop();
@@ -334,6 +334,9 @@ impl<T: Transport, H: PartitionHandler> Driver<T, H> {
                 }
                 RoleAction::Rest(partition) => self.held.rest(&partition),
                 RoleAction::EndRest(partition) => self.held.end_rest(&partition),
+                RoleAction::Stalled(partition) => {
+                    warn!(group = &*self.group, %partition, "a preparation makes no progress; others may begin beside it");
+                }
                 RoleAction::Forget(partition) => self.held.forget(partition),
             }
         }
@@ -437,13 +440,17 @@ impl<T: Transport, H: PartitionHandler> Driver<T, H> {
         stopped.retain(|stopped| self.roles.is_owner(&stopped.partition));
         // Without an instance nothing else matters, so its error hides the handler's.
         let last_error = self.watch.last_error().map(str::to_owned).or_else(|| self.calls.last_error());
+        let mut failing = self.calls.failing();
+        failing.retain(|failing| self.roles.is_owner(&failing.partition));
         self.status.send_if_modified(|status| {
             let changed = status.partitions != partitions
                 || status.stopped != stopped
+                || status.failing != failing
                 || status.last_error != last_error
                 || status.session.is_some() && !is_open;
             status.partitions = partitions;
             status.stopped = stopped;
+            status.failing = failing;
             status.last_error = last_error;
             status.session.take_if(|_| !is_open);
             changed

@@ -19,7 +19,7 @@ use crate::claim::SessionClaim;
 use crate::context::OwnedContext;
 use crate::handler::{HandlerError, PartitionHandler, Spoiled};
 use crate::roles::{Call, CallFailure, CallResult};
-use crate::status::StoppedPartition;
+use crate::status::{FailingPartition, StoppedPartition};
 
 /// A call of the handler; a drain returns the next offset.
 type HandlerCall = BoxFuture<'static, Result<Option<Offset>, HandlerError>>;
@@ -83,6 +83,11 @@ impl<H: PartitionHandler> HandlerCalls<H> {
     /// The error of what the handler works with, while it lasts.
     pub(super) fn last_error(&self) -> Option<String> {
         self.handler.last_error()
+    }
+
+    /// The partitions whose next record has failed for long.
+    pub(super) fn failing(&self) -> Vec<FailingPartition> {
+        self.handler.failing()
     }
 
     /// The reason for which the process is of no use any more.

@@ -1,4 +1,4 @@
-//! What calls to instances say of them, for logs and the status.
+//! The state of instances as calls to them show it, for logs and the status.
 
 use std::sync::Arc;
 

@@ -5,7 +5,7 @@ use rdkafka::ClientConfig;
 use super::error::KafkaRunnerError;
 use super::options::KafkaOptions;
 
-/// What settings may ask for that librdkafka has only where it was built in: its own name for it, the cargo feature that builds
+/// An ability that settings may need and librdkafka has only where it was built in: its own name for it, the cargo feature that builds
 /// it in, and the package that has the feature.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Ability {

@@ -114,6 +114,13 @@ impl Cursor {
         self.held.push_front(record);
     }
 
+    /// Copies the records that were not taken yet, where they are lent: they may wait for long, and what they are lent of is a
+    /// whole answer of a broker.
+    pub(super) fn keep(&mut self) {
+        // The clone of a record that is owned already copies nothing.
+        self.held.iter_mut().for_each(|record| *record = record.clone());
+    }
+
     /// Takes in a record that came. None counts behind a failure.
     #[inline]
     pub(super) fn received(&mut self, record: Record) {
@@ -142,9 +149,53 @@ impl Cursor {
 
 #[cfg(test)]
 mod tests {
-    use kafka_assigner_handler::{RecordTime, TopicPartition};
+    use std::sync::Arc;
+
+    use kafka_assigner_handler::{LentRecords, RecordHeader, RecordTime, TopicPartition};
 
     use super::*;
+
+    /// Lends records without anything in them.
+    struct Lender(TopicPartition);
+
+    impl LentRecords for Lender {
+        fn at(&self) -> &TopicPartition {
+            &self.0
+        }
+
+        fn time(&self, _: usize) -> RecordTime {
+            RecordTime::None
+        }
+
+        fn key(&self, _: usize) -> Option<&[u8]> {
+            None
+        }
+
+        fn value(&self, place: usize) -> Option<&[u8]> {
+            (place == 1).then_some(b"v")
+        }
+
+        fn header(&self, _: usize, _: usize) -> Option<RecordHeader<'_>> {
+            None
+        }
+    }
+
+    #[test]
+    fn records_that_are_to_wait_keep_nothing_of_a_brokers_answer() {
+        let partition = TopicPartition::try_from(("t", 0)).expect("a valid name");
+        let (answer, mut cursor) = (Arc::new(Lender(partition)), Cursor::at(at(5)));
+        for (place, offset) in [(0, 5), (1, 6)] {
+            cursor.received(Record::lent(answer.clone(), place, at(offset)));
+        }
+        assert_eq!(Arc::strong_count(&answer), 3);
+        cursor.keep();
+        assert_eq!(Arc::strong_count(&answer), 1);
+        let kept = [cursor.take(), cursor.take()].map(|record| record.expect("it is kept"));
+        assert_eq!(
+            kept.map(|record| (record.offset(), record.value().map(<[u8]>::len))),
+            [(at(5), None), (at(6), Some(1))]
+        );
+    }
 
     fn at(offset: i64) -> Offset {
         Offset::new(offset).expect("not negative")

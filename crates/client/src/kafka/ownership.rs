@@ -1,4 +1,4 @@
-//! What a handler of records is told of the right to act.
+//! The right to act, as a handler of records is given it.
 
 use std::pin::Pin;
 use std::sync::Arc;

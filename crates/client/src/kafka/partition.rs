@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use kafka_assigner_handler::{Confirmations, PartitionContext, Record, RecordFailures};
-use kafka_assigner_types::id::Offset;
+use kafka_assigner_types::id::{Epoch, Offset};
 
 use super::ownership::context_of;
 use super::reader::PartitionReader;
@@ -27,6 +27,8 @@ pub(super) struct Partition<S> {
     /// True while a record is with the handler. A call that is dropped then takes the record along, and leaves the state
     /// as nobody knows.
     pub(super) is_cut: bool,
+    /// The epoch under which its handler said that it can't end its work there, so that no record is begun; `None` = it did not.
+    pub(super) stands_under: Option<Epoch>,
     /// The records that were confirmed since the start; `None` = what is processed is committed without a word, or nothing has
     /// started yet.
     pub(super) confirmed: Option<Confirmations>,
@@ -35,9 +37,18 @@ pub(super) struct Partition<S> {
 impl<S> Partition<S> {
     pub(super) fn new(reader: PartitionReader, state: S, failures: RecordFailures) -> Self {
         let begun = reader.next();
-        let place = Offset::ZERO;
-        let (is_own_place, sought) = (false, None);
-        Self { reader, state, begun, is_own_place, sought, place, failures, is_cut: false, confirmed: None }
+        Self {
+            reader,
+            state,
+            begun,
+            is_own_place: false,
+            sought: None,
+            place: Offset::ZERO,
+            failures,
+            is_cut: false,
+            stands_under: None,
+            confirmed: None,
+        }
     }
 
     /// The context for its handler, with which it confirms records of this state.

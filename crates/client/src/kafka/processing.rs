@@ -7,7 +7,9 @@ mod turn;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use kafka_assigner_handler::{BatchEnd, PartitionContext, Record, RecordError, RecordHandler, guarded};
+use kafka_assigner_handler::{
+    BatchEnd, PartitionContext, Record, RecordError, RecordHandler, Remedy, guarded,
+};
 use kafka_assigner_types::id::Offset;
 use kafka_assigner_types::moment::Moment;
 use tokio::sync::{mpsc, oneshot};
@@ -43,16 +45,17 @@ pub(super) const FETCH_WAIT: Duration = Duration::from_secs(1);
 /// each may be answered only after `fetch.wait.max.ms`.
 const FIRST_RECORD_PATIENCE: Duration = Duration::from_secs(5);
 
-/// The time since which the current record is being handled.
+/// The time since which records are being handled without a pause; `None` = none is.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Busy(Arc<Mutex<Option<Instant>>>);
 
 impl Busy {
-    fn set(&self, since: Option<Instant>) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = since;
+    fn end(&self) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
-    /// Keeps the time of the first attempt: a record that fails again and again is in the works all the time.
+    /// Keeps the time of the first record of a turn. One that fails is in the works while it is tried, and not while it waits:
+    /// whoever tries it again is alive.
     fn begin(&self) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_with(Instant::now);
     }
@@ -87,6 +90,8 @@ pub(super) struct Processing<H: RecordHandler> {
     /// So many records come one by one, since one of them failed as part of a batch.
     singles: usize,
     standing: Standstill,
+    /// The record that failed last and has not been handled since, for others to see; `None` = there is none.
+    failing: Option<Offset>,
     /// The right to the records of this turn; `None` = none is in the works.
     in_works: Option<RecordPermit>,
     /// The last record that was handled in this turn, until the service is told of it.
@@ -137,6 +142,7 @@ impl<H: RecordHandler> Processing<H> {
             since_snapshot: 0,
             singles: 0,
             standing: Standstill::default(),
+            failing: None,
             in_works: None,
             handled: None,
             overlapped: false,
@@ -146,9 +152,14 @@ impl<H: RecordHandler> Processing<H> {
     /// Processes until it is told to stop, the claim has ended, or the log was reset.
     pub(super) async fn run(mut self, mut partition: Partition<H::State>) -> Partition<H::State> {
         self.parts.watch.end_stop_of_other_grant(self.owned.partition(), self.owned.epoch());
+        self.failing = self.parts.watch.failing.begin(self.owned.partition(), self.owned.epoch());
         let mut asked = self.listen();
         if partition.failures.has_any() {
             self.singles = H::BATCH;
+        }
+        if partition.stands_under == Some(self.owned.epoch()) {
+            self.standing = Standstill::under(self.owned.epoch());
+            self.is_live();
         }
         loop {
             match self.turn(&mut partition.reader, &mut asked).await {
@@ -165,10 +176,10 @@ impl<H: RecordHandler> Processing<H> {
                 ProcessingTurn::End => break,
             }
             // Also after a read: many of them must not hold the records up.
+            self.try_again_when_granted();
             self.batch(&mut partition).await;
         }
         self.overlap(&mut partition).await;
-        self.busy.set(None);
         partition
     }
 
@@ -234,7 +245,7 @@ impl<H: RecordHandler> Processing<H> {
         if let Some(at) = self.retry_at {
             sleep_until(at).await;
         }
-        self.rest().await?;
+        self.pause.over(self.owned.claim()).await.map_err(|_| ProcessingEnded)?;
         match self.next_record(reader).await {
             Ok(()) => {}
             // Another preparation would read the same, and nobody can tell what is behind it.
@@ -251,18 +262,6 @@ impl<H: RecordHandler> Processing<H> {
         }
         self.owned.claim().valid().await.map_err(|_| ProcessingEnded)?;
         self.owned.records.opened().await;
-        Ok(())
-    }
-
-    /// Waits while the partition is paused. Nothing is in the works meanwhile, nor a record that failed and comes again.
-    async fn rest(&self) -> Result<(), ProcessingEnded> {
-        if self.is_paused() {
-            self.busy.set(None);
-        }
-        self.pause.over(self.owned.claim()).await.map_err(|_| ProcessingEnded)?;
-        if self.retry_at.is_some() {
-            self.busy.begin();
-        }
         Ok(())
     }
 
@@ -323,8 +322,20 @@ impl<H: RecordHandler> Processing<H> {
             return;
         }
         let at = (self.context.partition(), self.context.topic_id());
-        if snapshots.take(&*self.parts.handler, at, &partition.state, partition.reader.next()) {
-            self.since_snapshot = 0;
+        match snapshots.take(&*self.parts.handler, at, &partition.state, partition.reader.next()) {
+            Ok(false) => return,
+            Ok(true) => {}
+            Err(error) => self.no_snapshot(&error),
+        }
+        self.since_snapshot = 0;
+    }
+
+    /// The snapshot before stays, and records go on: only a process that is of no use is more than that.
+    fn no_snapshot(&self, error: &RecordError) {
+        warn!(partition = %self.context.partition(), error = error.text(), "no snapshot was taken");
+        if error.remedy() == Some(Remedy::Fatal) {
+            self.parts.watch.set_fatal(error.text());
+            self.owned.wake_driver();
         }
     }
 
@@ -428,9 +439,9 @@ impl<H: RecordHandler> Processing<H> {
 
     /// The record at `offset` was handled.
     fn done(&mut self, offset: Offset) {
-        // A record that fails later in this turn is in the works from its own beginning on.
-        if self.retry_at.take().is_some() {
-            self.busy.set(Some(Instant::now()));
+        self.retry_at = None;
+        if self.failing.is_some_and(|failed| failed <= offset) {
+            self.fails_no_more();
         }
         self.overlapped = self.stop.is_given();
         if offset >= self.start {

@@ -114,6 +114,11 @@ impl PartitionReader {
         self.cursor.put_back(record);
     }
 
+    /// Copies what was received and is to wait for long.
+    pub(super) fn keep(&mut self) {
+        self.cursor.keep();
+    }
+
     /// Takes in what comes next, if it is there; false = nothing is.
     fn receive_now(&mut self) -> bool {
         let (records, end) = take_records(&self.queue);

@@ -1,8 +1,10 @@
 //! The handler that drives Kafka for a [`RecordHandler`].
 
 mod applying;
+mod asking;
 mod catching_up;
 mod following;
+mod hooks;
 mod interrupted;
 mod rules;
 mod starting;
@@ -16,11 +18,12 @@ use std::time::Duration;
 use async_trait::async_trait;
 use catching_up::CatchingUp;
 use following::Following;
+use hooks::{Hook, HookCall, stands};
 use interrupted::{Interrupted, while_wanted};
-use kafka_assigner_handler::{Closing, RecordHandler, guarded};
+use kafka_assigner_handler::{Closing, RecordError, RecordHandler, guarded};
 use kafka_assigner_types::id::{Offset, TopicPartition};
 use tokio::sync::{Semaphore, oneshot};
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::AbortOnDropHandle;
 use tracing::error;
@@ -34,13 +37,13 @@ use super::partition::Partition;
 use super::processing::{Busy, Processing};
 use super::producers::FencedProducers;
 use super::runner_handle::RunnerHandle;
-use super::runner_parts::{RunnerParts, RunnerRules, can_spoil};
+use super::runner_parts::{RunnerParts, RunnerRules};
 use super::runner_watch::SharedWatch;
 use super::stop_word::StopWord;
 use super::survey::Survey;
 use crate::context::{OwnedContext, ReservedContext, WarmContext};
 use crate::handler::{HandlerError, PartitionHandler, Spoiled};
-use crate::status::StoppedPartition;
+use crate::status::{FailingPartition, StoppedPartition};
 
 /// The wait of a start in the stricter modes for its first record. It already processes; only the service hears of
 /// that record, which tells the gap, with the word that it does. A drain that follows at once waits for it.
@@ -228,12 +231,31 @@ impl<H: RecordHandler> KafkaRunner<H> {
         let of_partition = partition.context(context);
         let drained = guarded(self.parts.handler.drained(&of_partition, &mut partition.state)).await;
         if let Err(failed) = drained {
-            if failed.is_spoiled() && can_spoil::<H::State>() {
-                context.spoil();
-            }
-            return Err(KafkaRunnerError::Handler(failed.text()).into());
+            return Err(self.not_drained(context, partition, &failed));
+        }
+        if let Some(epoch) = partition.stands_under.take() {
+            self.parts.watch.end_stop_under(context.partition(), epoch);
         }
         Ok(self.parts.commits.commit(&self.parts.client, Some(context.partition())).await?)
+    }
+
+    /// Takes in that the handler could not end its work.
+    fn not_drained(
+        &self,
+        context: &OwnedContext,
+        partition: &mut Partition<H::State>,
+        error: &RecordError,
+    ) -> HandlerError {
+        let (at, epoch) = (context.partition(), context.epoch());
+        let call = HookCall { hook: Hook::Drained, partition: at, epoch, offset: partition.start() };
+        let interrupted = self.parts.hook_failed(&call, error);
+        if stands(error) {
+            partition.stands_under = Some(epoch);
+        }
+        if matches!(interrupted, Interrupted::Spoiled(_)) {
+            context.spoil();
+        }
+        interrupted.into()
     }
 
     /// Ends processing at the next await, and returns the state if it is still there.
@@ -345,7 +367,7 @@ impl<H: RecordHandler> PartitionHandler for KafkaRunner<H> {
         let mut partition = self.halt(context).await?;
         if let Err(error) = self.finish(context, &mut partition).await {
             // The partition counts as processed here until a drain succeeds, and it may stay: nobody would say so. Nobody
-            // waits for its first record.
+            // waits for its first record. Where the handler says that it stands, none comes.
             let start = partition.start();
             drop(self.process(context, *partition, start));
             return Err(error);
@@ -362,6 +384,7 @@ impl<H: RecordHandler> PartitionHandler for KafkaRunner<H> {
     async fn release(&self, partition: &TopicPartition) -> Result<(), HandlerError> {
         self.drop_partition(partition, Closing::Released).await;
         self.parts.watch.end_stop(partition);
+        self.parts.watch.failing.end(partition);
         self.parts.watch.pauses.forget(partition);
         self.parts.client.commit_landed().await;
         Ok(())
@@ -385,6 +408,10 @@ impl<H: RecordHandler> PartitionHandler for KafkaRunner<H> {
         self.parts.client.watch().text()
     }
 
+    fn failing(&self) -> Vec<FailingPartition> {
+        self.parts.watch.failing.shown(Instant::now())
+    }
+
     fn fatal(&self) -> Option<String> {
         self.parts.watch.fatal()
     }
@@ -401,8 +428,14 @@ async fn cut<S>(running: RunningTask<S>) -> Option<S> {
 }
 
 #[cfg(test)]
+#[path = "runner/asking_test.rs"]
+mod asking_test;
+#[cfg(test)]
 #[path = "runner/confirmed_test.rs"]
 mod confirmed_test;
+#[cfg(test)]
+#[path = "runner/hooks_test.rs"]
+mod hooks_test;
 #[cfg(test)]
 #[path = "runner/metrics_test.rs"]
 mod metrics_test;

@@ -4,13 +4,14 @@ use std::fmt;
 
 use kafka_assigner_handler::StartPosition;
 use kafka_assigner_types::id::{Epoch, Offset, TopicPartition};
+use tokio::time::Instant;
 
 use super::commits::{Commits, ConfirmError};
 use super::held::{HeldPartition, RunnerPartition};
 use super::runner_watch::{RecordCounts, SharedWatch};
 use super::seeks::SeekError;
 use super::state_reads::StateReadError;
-use crate::status::StoppedPartition;
+use crate::status::{FailingPartition, StoppedPartition};
 
 /// Watches a [`KafkaRunner`](crate::kafka::KafkaRunner) while its consumer runs, and reads the states of its partitions;
 /// cheap to clone.
@@ -137,6 +138,12 @@ impl<S> RunnerHandle<S> {
     #[must_use]
     pub fn processed(&self) -> u64 {
         self.watch.processed()
+    }
+
+    /// The partitions whose next record has failed for a minute or longer, and is tried again, in their order.
+    #[must_use]
+    pub fn failing(&self) -> Vec<FailingPartition> {
+        self.watch.failing.shown(Instant::now())
     }
 
     /// The partitions that stand before a record that can't be handled, in their order.

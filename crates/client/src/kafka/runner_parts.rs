@@ -1,4 +1,4 @@
-//! What the tasks of a runner work with.
+//! The parts that the tasks of a runner share.
 
 use std::sync::Arc;
 

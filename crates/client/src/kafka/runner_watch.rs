@@ -1,4 +1,4 @@
-//! What is known of the partitions of a runner beside their processing: failures, those that stand, and readers of states.
+//! The state of a runner's partitions beside their processing: failures, those that stand, and readers of states.
 //! Nothing here is on the path of a record that is handled.
 
 use std::collections::BTreeMap;
@@ -9,6 +9,7 @@ use kafka_assigner_handler::{ErrorPolicy, RecordError, RecordFailures, Remedy};
 use kafka_assigner_types::id::{Epoch, Offset, TopicPartition};
 use kafka_assigner_types::topic_id::TopicId;
 
+use super::failing_records::FailingRecords;
 use super::held::HeldByRunner;
 use super::pauses::Pauses;
 use super::seeks::Seeks;
@@ -42,6 +43,7 @@ pub(super) struct RunnerWatch<S> {
     pub(super) held: Arc<HeldByRunner>,
     pub(super) pauses: Pauses,
     pub(super) seeks: Seeks,
+    pub(super) failing: FailingRecords,
 }
 
 /// The counters, in the order of their fields.
@@ -66,6 +68,7 @@ impl<S> Default for RunnerWatch<S> {
             held: Arc::default(),
             pauses: Pauses::default(),
             seeks: Seeks::default(),
+            failing: FailingRecords::default(),
         }
     }
 }
@@ -140,12 +143,17 @@ impl<S> RunnerWatch<S> {
         self.stops().remove(at);
     }
 
-    /// The state that could not be built is there.
-    pub(super) fn end_stop_of_preparation(&self, at: &TopicPartition) {
+    /// The partition does not stand under `epoch` any more.
+    pub(super) fn end_stop_under(&self, at: &TopicPartition, epoch: Epoch) {
         let mut stops = self.stops();
-        if stops.get(at).is_some_and(|stop| stop.epoch == Epoch::default()) {
+        if stops.get(at).is_some_and(|stop| stop.epoch == epoch) {
             stops.remove(at);
         }
+    }
+
+    /// The state that could not be built is there.
+    pub(super) fn end_stop_of_preparation(&self, at: &TopicPartition) {
+        self.end_stop_under(at, Epoch::default());
     }
 
     /// Processing begins under `epoch`. One that stood under the same grant and was prepared again has to stand again; under

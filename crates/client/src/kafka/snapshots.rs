@@ -46,25 +46,22 @@ impl Snapshots {
 
     /// Has the handler write its state down, and saves that beside the processing. False = another one is being saved; try
     /// again later.
+    ///
+    /// # Errors
+    ///
+    /// That of the handler; the snapshot before stays.
     pub(super) fn take<H: RecordHandler>(
         &self,
         handler: &H,
         (at, topic_id): (&TopicPartition, Option<TopicId>),
         state: &H::State,
         next_offset: Offset,
-    ) -> bool {
-        let Ok(turn) = self.saving.clone().try_acquire_owned() else { return false };
+    ) -> Result<bool, RecordError> {
+        let Ok(turn) = self.saving.clone().try_acquire_owned() else { return Ok(false) };
         let snapshot = || handler.snapshot(at, state);
         // A panic here is no reason to end the partition's task: the state is whole, it was only read.
         let taken = catch_unwind(AssertUnwindSafe(snapshot)).unwrap_or_else(|_| Err(RecordError::panicked()));
-        let bytes = match taken {
-            Ok(Some(bytes)) => bytes,
-            Ok(None) => return true,
-            Err(error) => {
-                warn!(partition = %at, error = error.text(), "no snapshot was taken");
-                return true;
-            }
-        };
+        let Some(bytes) = taken? else { return Ok(true) };
         let (store, at) = (self.store.clone(), at.clone());
         tokio::spawn(async move {
             if let Err(error) = store.save(&at, StateSnapshot { next_offset, topic_id, bytes }).await {
@@ -72,6 +69,6 @@ impl Snapshots {
             }
             drop(turn);
         });
-        true
+        Ok(true)
     }
 }

@@ -78,6 +78,8 @@ impl<S: Send + 'static> Survey<S> {
         }
         let stopped = self.handle.stopped().len();
         gauge!(PARTITIONS.name, &[group(), ("phase", "stopped".to_owned())]).set(stopped as f64);
+        let failing = self.handle.failing().len();
+        gauge!(PARTITIONS.name, &[group(), ("phase", "failing".to_owned())]).set(failing as f64);
         gauge!(PAUSED.name, &[group()]).set(sums.paused as f64);
         gauge!(STARVED.name, &[group()]).set(starved as f64);
         gauge!(WARM_UP.name, &[group()]).set(sums.warm_up);

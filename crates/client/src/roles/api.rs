@@ -1,5 +1,7 @@
 //! The inputs of the roles' machine and its outputs.
 
+use std::collections::BTreeMap;
+
 use kafka_assigner_types::id::{Epoch, HandoffId, TopicPartition};
 
 use super::ack::AckKind;
@@ -37,8 +39,8 @@ pub(crate) enum RoleEvent {
         /// For this handoff.
         handoff: HandoffId,
     },
-    /// Time passed.
-    Timer,
+    /// So much is done of each preparation that runs, in units of its own: see [`Roles::next_wake`](super::Roles::next_wake).
+    PreparationsSeen(BTreeMap<TopicPartition, u64>),
 }
 
 /// An action for the driver.
@@ -65,6 +67,8 @@ pub(crate) enum RoleAction {
     Rest(TopicPartition),
     /// Begin records as always.
     EndRest(TopicPartition),
+    /// The preparation makes no progress, and holds no place any more: tell people.
+    Stalled(TopicPartition),
     /// Nothing is left of the partition.
     Forget(TopicPartition),
 }

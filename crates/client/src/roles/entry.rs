@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::ack::{AckKind, RoleAck};
 use super::call::{Call, CallFailure, CallResult, NextCall};
 use super::holding::{Holding, RunningCall, Stop};
+use super::pace::{NO_PROGRESS, WarmUpPace};
 use super::role::{
     CatchingUpRole, ConsumerRole, DrainingRole, OwnerRole, Provenance, ReleasingRole, WarmingRole,
 };
@@ -103,6 +104,20 @@ impl Entry {
 
     pub(super) fn is_warming(&self) -> bool {
         self.running.as_ref().is_some_and(|r| matches!(r.call, Call::Warm { .. }))
+    }
+
+    /// True if it is being prepared, and gets no further.
+    pub(super) fn is_stalled(&self) -> bool {
+        self.is_warming() && self.running.as_ref().is_some_and(|running| running.pace.stands())
+    }
+
+    /// Takes in how much of its preparation is done. True = from now on it gets no further.
+    pub(super) fn look(&mut self, now: Moment, done: u64) -> bool {
+        let was_stalled = self.is_stalled();
+        if let Some(running) = &mut self.running {
+            running.pace.look(now, done);
+        }
+        !was_stalled && self.is_stalled()
     }
 
     /// Sets the target; `unbroken` = it came as a change on a stream that missed nothing.
@@ -313,11 +328,12 @@ impl Entry {
         self.closed = false;
     }
 
-    pub(super) fn started(&mut self, call: Call) {
+    pub(super) fn started(&mut self, now: Moment, call: Call) {
         if let Call::Assigned { strict, .. } = call {
             self.strict = strict;
         }
-        self.running = Some(RunningCall { call, cancelled: false, recalled: false });
+        let pace = WarmUpPace::since(now);
+        self.running = Some(RunningCall { call, cancelled: false, recalled: false, pace });
         self.learn_topic();
     }
 
@@ -335,7 +351,7 @@ impl Entry {
 
     /// Takes in how the running call ended.
     pub(super) fn ended(&mut self, now: Moment, result: &CallResult) {
-        let Some(RunningCall { call, cancelled, recalled }) = self.running.take() else { return };
+        let Some(RunningCall { call, cancelled, recalled, .. }) = self.running.take() else { return };
         match result {
             Ok(next_offset) => {
                 // Cancelling has ended the claim it started under: it owns the partition, but can't act.
@@ -391,8 +407,12 @@ impl Entry {
         }
     }
 
-    pub(super) const fn retry_at(&self) -> Option<Moment> {
-        if self.running.is_some() { None } else { self.retry_at }
+    /// The end of the wait before the next call, or the time of the next look at a preparation.
+    pub(super) fn next_wake(&self) -> Option<Moment> {
+        match &self.running {
+            Some(running) => self.is_warming().then(|| running.pace.next_look()),
+            None => self.retry_at,
+        }
     }
 
     /// The acknowledgement that is due and has no answer yet.
@@ -452,7 +472,11 @@ impl Entry {
     pub(super) fn unbegun(&self) -> Option<UnbegunRole<'_>> {
         let ConsumerRole::Owner(grant) = &self.target else { return None };
         let processes = self.is_owned() && self.running.is_none() && !self.lost;
-        let failure = if self.failures > 0 { &*self.failure } else { "" };
+        let failure = match self.is_stalled() {
+            _ if self.failures > 0 => &*self.failure,
+            true => NO_PROGRESS,
+            false => "",
+        };
         (!processes).then(|| UnbegunRole { epoch: grant.epoch, why: self.why_unbegun(), failure })
     }
 

@@ -3,6 +3,7 @@
 use kafka_assigner_types::id::{Epoch, HandoffId, Offset};
 
 use super::call::Call;
+use super::pace::WarmUpPace;
 use super::role::Provenance;
 
 /// The handler's state of a partition.
@@ -39,4 +40,5 @@ pub(super) struct RunningCall {
     pub(super) cancelled: bool,
     /// True if it is a drain that is not wanted any more, and ends undone if it still waits for requests.
     pub(super) recalled: bool,
+    pub(super) pace: WarmUpPace,
 }

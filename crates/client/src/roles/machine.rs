@@ -30,12 +30,14 @@ pub struct RoleCounts {
     pub owned: usize,
     /// Being prepared just now.
     pub warming: usize,
+    /// Those of them that have made no progress for long, so that others may begin beside them.
+    pub stalled: usize,
     /// With anything held or any call running.
     pub held: usize,
 }
 
 impl Roles {
-    /// No partitions; at most `max_warming` (at least 1) preparations at once.
+    /// No partitions; at most `max_warming` (at least 1) preparations that get further at once.
     #[must_use]
     pub(crate) fn new(max_warming: usize) -> Self {
         Self { max_warming: max_warming.max(1), leaving: false, lapsed: false, entries: BTreeMap::new() }
@@ -49,10 +51,10 @@ impl Roles {
         actions
     }
 
-    /// The time at which [`RoleEvent::Timer`] is due; `None` = not at all.
+    /// The time at which [`RoleEvent::PreparationsSeen`] is due; `None` = not at all.
     #[must_use]
     pub(crate) fn next_wake(&self) -> Option<Moment> {
-        self.entries.values().filter_map(Entry::retry_at).min()
+        self.entries.values().filter_map(Entry::next_wake).min()
     }
 
     /// The acknowledgements that are due, by partition.
@@ -139,6 +141,7 @@ impl Roles {
         RoleCounts {
             owned: self.entries.values().filter(|e| e.is_owned()).count(),
             warming: self.entries.values().filter(|e| e.is_warming()).count(),
+            stalled: self.entries.values().filter(|e| e.is_stalled()).count(),
             held: self.entries.values().filter(|e| !e.is_idle()).count(),
         }
     }
@@ -170,7 +173,15 @@ impl Roles {
                     entry.acked(kind, &handoff);
                 }
             }
-            RoleEvent::Timer => {}
+            RoleEvent::PreparationsSeen(done) => self.look(now, &done, actions),
+        }
+    }
+
+    fn look(&mut self, now: Moment, done: &BTreeMap<TopicPartition, u64>, actions: &mut Vec<RoleAction>) {
+        for (partition, entry) in self.entries.iter_mut().filter(|(_, entry)| entry.is_warming()) {
+            if entry.look(now, done.get(partition).copied().unwrap_or_default()) {
+                actions.push(RoleAction::Stalled(partition.clone()));
+            }
         }
     }
 
@@ -203,7 +214,7 @@ impl Roles {
         }
     }
 
-    /// Whoever acts under a stricter grant has to have stopped before the margin is over, so it is lost now. It is
+    /// An owner under a stricter grant has to have stopped before the margin is over, so the partition is lost now. It is
     /// prepared again meanwhile, and begins when the claim is valid again.
     fn lapse(&mut self, actions: &mut Vec<RoleAction>) {
         self.lapsed = true;
@@ -224,7 +235,7 @@ impl Roles {
                 NextCall::Nothing => {}
                 NextCall::Call(call @ Call::Warm { .. }) => waiting.push((partition.clone(), call)),
                 NextCall::Call(call) if self.lapsed && call.needs_claim() => {}
-                NextCall::Call(call) => start(partition, entry, call, actions),
+                NextCall::Call(call) => start(now, partition, entry, call, actions),
                 NextCall::Cancel => {
                     entry.cancel();
                     actions.push(RoleAction::Cancel(partition.clone()));
@@ -235,7 +246,7 @@ impl Roles {
                 }
                 // It begins again under the new grant, with a claim that is valid for its mode.
                 NextCall::RaiseEpoch { strict: true, .. } if self.lapsed => {
-                    start(partition, entry, Call::Lost, actions);
+                    start(now, partition, entry, Call::Lost, actions);
                 }
                 NextCall::RaiseEpoch { epoch, strict } => {
                     entry.go_on(epoch, strict);
@@ -243,21 +254,28 @@ impl Roles {
                 }
             }
         }
-        self.start_warming(waiting, actions);
+        self.start_warming(now, waiting, actions);
         self.forget(actions);
     }
 
     /// Starts as many preparations as the bound allows. Partitions that nobody processes meanwhile go first, but for those
-    /// whose calls fail: they go last, the more often the later. Or those that can't be read would keep all places.
-    fn start_warming(&mut self, mut waiting: Vec<(TopicPartition, Call)>, actions: &mut Vec<RoleAction>) {
-        let free = self.max_warming.saturating_sub(self.counts().warming);
+    /// whose calls fail: they go last, the more often the later. Or those that can't be read would keep all places. One that
+    /// gets no further has no place, so at most all partitions of this member are prepared at once.
+    fn start_warming(
+        &mut self,
+        now: Moment,
+        mut waiting: Vec<(TopicPartition, Call)>,
+        actions: &mut Vec<RoleAction>,
+    ) {
+        let RoleCounts { warming, stalled, .. } = self.counts();
+        let free = self.max_warming.saturating_sub(warming - stalled);
         waiting.sort_by_key(|(partition, call)| {
             let failures = self.failures(partition);
             (failures > 0, matches!(call, Call::Warm { current_owner: Some(_), .. }), failures)
         });
         for (partition, call) in waiting.into_iter().take(free) {
             if let Some(entry) = self.entries.get_mut(&partition) {
-                start(&partition, entry, call, actions);
+                start(now, &partition, entry, call, actions);
             }
         }
     }
@@ -272,7 +290,13 @@ impl Roles {
     }
 }
 
-fn start(partition: &TopicPartition, entry: &mut Entry, call: Call, actions: &mut Vec<RoleAction>) {
-    entry.started(call.clone());
+fn start(
+    now: Moment,
+    partition: &TopicPartition,
+    entry: &mut Entry,
+    call: Call,
+    actions: &mut Vec<RoleAction>,
+) {
+    entry.started(now, call.clone());
     actions.push(RoleAction::Call(partition.clone(), call));
 }

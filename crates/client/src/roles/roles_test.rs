@@ -3,13 +3,14 @@
 mod ending;
 mod failing;
 mod history;
+mod places;
 mod recovering;
 mod recreated;
 mod strict;
 mod switching;
 mod unbegun;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use super::role::{CatchingUpRole, ConsumerRole, DrainingRole, OwnerRole, ReleasingRole, WarmingRole};
@@ -19,6 +20,11 @@ use kafka_assigner_types::moment::Moment;
 use kafka_assigner_types::topic_id::TopicId;
 
 const T0: Moment = Moment(Duration::ZERO);
+
+/// A look at preparations of which none is further.
+fn time_passes() -> RoleEvent {
+    RoleEvent::PreparationsSeen(BTreeMap::new())
+}
 
 fn p(number: u32) -> TopicPartition {
     TopicPartition::try_from(("t", number)).expect("a valid name")

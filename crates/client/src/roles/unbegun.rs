@@ -9,7 +9,7 @@ pub(crate) struct UnbegunRole<'a> {
     pub(crate) epoch: Epoch,
     /// The condition that it waits for.
     pub(crate) why: UnbegunCause,
-    /// The text of the last failed call in a row of such; empty = the last one did not fail.
+    /// The text of the last failed call in a row of such, or that the preparation gets no further; empty = neither is so.
     pub(crate) failure: &'a str,
 }
 

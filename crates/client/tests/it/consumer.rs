@@ -1,8 +1,8 @@
 use std::time::Duration;
 
 use kafka_assigner_client::{
-    Consumer, ConsumerError, ConsumerHandle, ConsumerOptions, Epoch, LeaseId, Offset, OnStop, Stopped,
-    StoppedPartition, TopicPartition,
+    Consumer, ConsumerError, ConsumerHandle, ConsumerOptions, Epoch, FailingPartition, LeaseId, Offset,
+    OnStop, Stopped, StoppedPartition, TopicPartition,
 };
 use kafka_assigner_proto::v1::assignment_command::Command;
 use kafka_assigner_proto::v1::{
@@ -214,6 +214,23 @@ async fn each_heartbeat_names_the_owned_partitions_that_stand() {
     running.recorder.stands(Vec::new());
     sleep(Duration::from_millis(1_100)).await;
     assert_eq!(stopped_by(&running.fake), []);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_status_shows_the_owned_partitions_whose_next_record_fails() {
+    let running = owning(options(), Manner::Plain).await;
+    let fails = |number: u32| {
+        let partition = TopicPartition::try_from(("t", number)).expect("valid");
+        let (epoch, offset) = (Epoch(5), Offset::new(5).expect("valid"));
+        FailingPartition { partition, epoch, offset, reason: "no disk".to_owned(), since_unix_ms: 7 }
+    };
+    running.recorder.fails(vec![fails(0), fails(1)]);
+    sleep(Duration::from_secs(11)).await;
+    assert_eq!(running.handle.status().failing, [fails(0)], "the other one is not owned");
+    assert_eq!(stopped_by(&running.fake), [], "it does not stand");
+    running.recorder.fails(Vec::new());
+    sleep(Duration::from_secs(11)).await;
+    assert_eq!(running.handle.status().failing, []);
 }
 
 /// The word of a preparation that it can't build the state of the partition.

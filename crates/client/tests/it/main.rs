@@ -4,6 +4,7 @@ mod consumer;
 mod fake;
 mod farewell;
 mod grpc;
+mod hanging;
 mod last_error;
 mod limits;
 mod metrics;

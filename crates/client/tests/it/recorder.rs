@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use kafka_assigner_client::{
-    HandlerError, Offset, OwnedContext, PartitionHandler, ReservedContext, StoppedPartition, TopicPartition,
-    WarmContext,
+    FailingPartition, HandlerError, Offset, OwnedContext, PartitionHandler, ReservedContext,
+    StoppedPartition, TopicPartition, WarmContext,
 };
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -46,6 +46,7 @@ pub(crate) struct Recorder {
     owned: Arc<Mutex<Option<(OwnedContext, Instant)>>>,
     handling: Arc<Mutex<Option<JoinHandle<()>>>>,
     stopped: Arc<Mutex<Vec<StoppedPartition>>>,
+    failing: Arc<Mutex<Vec<FailingPartition>>>,
 }
 
 impl Recorder {
@@ -66,6 +67,11 @@ impl Recorder {
     /// These partitions stand from now on.
     pub(crate) fn stands(&self, stopped: Vec<StoppedPartition>) {
         *self.stopped.lock().expect("no panic inside") = stopped;
+    }
+
+    /// The next records of these partitions have failed for long.
+    pub(crate) fn fails(&self, failing: Vec<FailingPartition>) {
+        *self.failing.lock().expect("no panic inside") = failing;
     }
 
     /// Waits until the lines end with these.
@@ -179,6 +185,10 @@ impl PartitionHandler for Recorder {
 
     fn stopped(&self) -> Vec<StoppedPartition> {
         self.stopped.lock().expect("no panic inside").clone()
+    }
+
+    fn failing(&self) -> Vec<FailingPartition> {
+        self.failing.lock().expect("no panic inside").clone()
     }
 
     fn is_stuck(&self, bound: Duration) -> bool {

@@ -1,4 +1,4 @@
-//! What becomes of a record that was not handled.
+//! Records that were not handled: tried again, passed over, or stood before.
 
 use kafka_assigner_handler::{Record, RecordError, RecordHandler, Remedy, guarded};
 use kafka_assigner_types::id::{Epoch, Offset};
@@ -10,7 +10,8 @@ use crate::kafka::dead_letters::Letter;
 use crate::kafka::partition::Partition;
 use crate::kafka::runner_parts::can_spoil;
 use crate::kafka::runner_watch::CountedRecord;
-use crate::status::StoppedPartition;
+use crate::status::{FailingPartition, StoppedPartition};
+use kafka_assigner_session::causes::with_causes;
 
 /// The record before which a partition stands, or stood, as its task knows it.
 #[derive(Debug, Default)]
@@ -29,6 +30,11 @@ impl Standstill {
         Self { under: None, is_tried: true, tries_again: false }
     }
 
+    /// The partition stands under `epoch`, before whatever comes.
+    pub(super) const fn under(epoch: Epoch) -> Self {
+        Self { under: Some(epoch), is_tried: true, tries_again: false }
+    }
+
     pub(super) const fn is_now(&self) -> bool {
         self.under.is_some()
     }
@@ -40,6 +46,13 @@ impl<H: RecordHandler> Processing<H> {
         info!(partition = %self.context.partition(), epoch = %self.context.epoch(), "the record is tried again");
         self.standing = Standstill { under: None, is_tried: true, tries_again: true };
         self.retry_at = None;
+    }
+
+    /// The same if it was granted again.
+    pub(super) fn try_again_when_granted(&mut self) {
+        if self.standing.under.is_some_and(|epoch| self.owned.epoch() > epoch) {
+            self.try_again();
+        }
     }
 
     /// A record was handled, so that the partition does not stand any more.
@@ -84,6 +97,7 @@ impl<H: RecordHandler> Processing<H> {
             Remedy::Retry { after } => {
                 self.parts.watch.count(CountedRecord::Retry);
                 self.retry_at = Some(Instant::now() + after.unwrap_or(FIRST_RETRY));
+                self.fails(offset, error.text());
             }
             Remedy::Stop => self.stand(offset, error.text()),
             Remedy::Fatal => {
@@ -125,9 +139,29 @@ impl<H: RecordHandler> Processing<H> {
                 let (at, offset) = (self.context.partition(), record.offset());
                 error!(partition = %at, %offset, error = &failed as &dyn std::error::Error, "no dead letter was written");
                 self.retry_at = Some(Instant::now() + self.parts.rules.policy.longest_retry);
+                self.fails(offset, with_causes(&failed));
                 false
             }
         }
+    }
+
+    /// The record at `offset` failed, and comes again: others are told once that has lasted for long.
+    fn fails(&mut self, offset: Offset, reason: String) {
+        let (partition, epoch) = (self.context.partition().clone(), self.context.epoch());
+        let since_unix_ms = self.owned.claim().clock().unix_ms();
+        let failing = FailingPartition { partition, epoch, offset, reason, since_unix_ms };
+        self.failing = Some(offset);
+        if let Some(failed_for) = self.parts.watch.failing.failed(Instant::now(), failing) {
+            warn!(partition = %self.context.partition(), %offset, ?failed_for, "a record fails again and again; nothing behind it is handled");
+            self.owned.wake_driver();
+        }
+    }
+
+    /// The record that failed was handled, or is not tried again.
+    pub(super) fn fails_no_more(&mut self) {
+        self.failing = None;
+        self.parts.watch.failing.end(self.context.partition());
+        self.owned.wake_driver();
     }
 
     /// Goes on behind a record that was not handled. The state gets of it what every rebuild will: what `catch_up` makes of
@@ -181,7 +215,7 @@ impl<H: RecordHandler> Processing<H> {
         error!(%partition, %offset, reason, "the partition stands");
         self.parts.watch.stop(StoppedPartition { partition, epoch, offset, reason });
         (self.standing.under, self.standing.tries_again) = (Some(epoch), false);
-        self.busy.set(None);
+        self.fails_no_more();
         // It has begun, as far as it can: no other owner gets further.
         self.is_live();
         self.owned.wake_driver();

@@ -45,6 +45,7 @@ impl<H: RecordHandler> Processing<H> {
         self.parts.watch.end_stop(at);
         // The failure of before may be mended: a seek asks for another try.
         self.parts.watch.forget_failures(at);
+        self.parts.watch.failing.end(at);
         if seek_way(next, place) == SeekWay::Back {
             // A drain that comes before the state is built anew hands over there.
             partition.sought = Some(place);
@@ -58,7 +59,7 @@ impl<H: RecordHandler> Processing<H> {
             self.standing = Standstill::tried();
             self.owned.wake_driver();
         }
-        (self.retry_at, partition.failures) = (None, RecordFailures::default());
+        (self.retry_at, self.failing, partition.failures) = (None, None, RecordFailures::default());
         Ok(())
     }
 }

@@ -48,12 +48,10 @@ impl<H: RecordHandler> Processing<H> {
         }
     }
 
-    /// No record is in the works any more. One that failed stays so, since it comes again.
+    /// No record is in the works any more.
     pub(super) fn end_turn(&mut self) {
         self.in_works = None;
-        if self.retry_at.is_none() {
-            self.busy.set(None);
-        }
+        self.busy.end();
         self.tell_handled();
         self.parts.watch.count_processed(std::mem::take(&mut self.uncounted));
     }

@@ -8,13 +8,15 @@ use kafka_assigner_handler::{
 };
 use kafka_assigner_types::id::{Epoch, Offset, TopicPartition};
 use kafka_assigner_types::topic_id::TopicId;
-use tokio::time::{Instant, sleep};
+use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 use tracing::warn;
 
 use super::applying::Slice;
+use super::asking::{PATIENCE, asked_for_a_while};
+use super::hooks::Hook;
 use super::interrupted::{Interrupted, while_wanted};
-use super::warm_up_watch::WarmUpWatch;
+use super::warm_up_watch::{WarmUpWatch, first_wait};
 use crate::context::WarmContext;
 use crate::kafka::cursor::Ahead;
 use crate::kafka::error::KafkaRunnerError;
@@ -22,14 +24,9 @@ use crate::kafka::partition::Partition;
 use crate::kafka::runner_parts::RunnerParts;
 use crate::status::StoppedPartition;
 
-/// The time for which the group's coordinator is asked: it covers the election of another one, and is well within the 5 min
-/// that a preparation may take without progress.
-const COORDINATOR_PATIENCE: Duration = Duration::from_secs(30);
 /// The time between two looks at what the owner of a partition that is warm here has committed. One request asks for all
 /// partitions, and what comes in between is read within the gap of the switch.
 const FOLLOW_EVERY: Duration = Duration::from_secs(1);
-/// The wait before it is asked again.
-const COORDINATOR_RETRY: Duration = Duration::from_millis(500);
 
 /// Brings partitions forward to where their owner starts.
 pub(super) struct CatchingUp<'a, H: RecordHandler> {
@@ -73,13 +70,13 @@ impl<H: RecordHandler> CatchingUp<'_, H> {
         let (OpenedState { mut state, next_offset, .. }, is_of_snapshot) =
             self.opened(context, start).await?;
         let Some(next) = next_offset else {
-            return Ok((state, self.within_log(at, start).await?, start, false));
+            return Ok((state, self.within_log(at, start, first_wait(context)).await?, start, false));
         };
         // Everything that there is: nothing is missing, wherever the log begins.
         if next == Offset::ZERO {
             return Ok((state, next, start, false));
         }
-        let begin = self.within_log(at, next).await?;
+        let begin = self.within_log(at, next, first_wait(context)).await?;
         // If processing starts before it as well, that start tells the gap.
         if begin > next && begin <= start {
             let gap = Gap { from: next, to: begin };
@@ -101,13 +98,13 @@ impl<H: RecordHandler> CatchingUp<'_, H> {
             None => None,
         };
         let is_of_snapshot = snapshot.is_some();
-        let opened = self.call_open(&preparation, snapshot).await?;
+        let opened = self.call_open(&preparation, snapshot, start).await?;
         if !is_of_another_topic(context, &opened) {
             return Ok((opened, is_of_snapshot));
         }
         warn!(partition = %context.partition(), offset = ?opened.next_offset, "the state is of an earlier topic of this name");
         preparation.is_anew = true;
-        let anew = self.call_open(&preparation, None).await?;
+        let anew = self.call_open(&preparation, None, start).await?;
         // A state that needs history begins at the beginning, whatever its handler says.
         let next_offset = anew.next_offset.map(|_| Offset::ZERO);
         Ok((OpenedState { next_offset, topic_id: context.topic_id(), ..anew }, false))
@@ -117,9 +114,10 @@ impl<H: RecordHandler> CatchingUp<'_, H> {
         &self,
         preparation: &Preparation,
         snapshot: Option<StateSnapshot>,
+        start: Offset,
     ) -> Result<OpenedState<H::State>, Interrupted> {
         let opened = guarded(self.parts.handler.open(preparation, snapshot)).await;
-        opened.map_err(|error| Interrupted::Failed(KafkaRunnerError::Handler(error.text()).into()))
+        opened.map_err(|error| self.not_begun(Hook::Open, (&preparation.partition, start), &error))
     }
 
     /// Brings the state of a partition that is warm forward with what its owner commits, until `stop`, which is heard between
@@ -131,7 +129,11 @@ impl<H: RecordHandler> CatchingUp<'_, H> {
         stop: &CancellationToken,
     ) -> Result<(), Interrupted> {
         let at = context.partition();
-        while stop.run_until_cancelled(sleep(FOLLOW_EVERY)).await.is_some() {
+        loop {
+            partition.reader.keep();
+            if stop.run_until_cancelled(sleep(FOLLOW_EVERY)).await.is_none() {
+                return Ok(());
+            }
             let asked = self.parts.client.committed(at, context.topic_id());
             // Whoever starts asks again, so one answer that does not come costs nothing.
             let Some(Ok(Some(bound))) = stop.run_until_cancelled(asked).await else { continue };
@@ -143,40 +145,34 @@ impl<H: RecordHandler> CatchingUp<'_, H> {
                 tokio::task::consume_budget().await;
             }
         }
-        Ok(())
     }
 
-    /// The offset up to which the state is brought forward: where this member will start, as far as it is known. A
-    /// coordinator that moves must not cost the whole preparation, so it is asked for a while.
+    /// The offset up to which the state is brought forward: where this member will start, as far as it is known.
     async fn start_of(&self, context: &WarmContext) -> Result<Offset, KafkaRunnerError> {
-        if let Some(start) = context.start_offset() {
-            return Ok(start);
-        }
-        let until = Instant::now() + COORDINATOR_PATIENCE;
-        loop {
-            match self.committed_or_start(context.partition(), context.topic_id()).await {
-                Err(error @ KafkaRunnerError::Committed { .. }) if Instant::now() < until => {
-                    warn!(partition = %context.partition(), error = &error as &dyn std::error::Error, "asking again");
-                    sleep(COORDINATOR_RETRY).await;
-                }
-                answer => return answer,
+        match context.start_offset() {
+            Some(start) => Ok(start),
+            None => {
+                let (at, topic_id) = (context.partition(), context.topic_id());
+                self.committed_or_start(at, topic_id, first_wait(context)).await
             }
         }
     }
 
-    /// The offset that the group has committed; where that is nothing, the start position of the topic.
+    /// The offset that the group has committed; where that is nothing, the start position of the topic, for which is asked with
+    /// `patience`.
     pub(super) async fn committed_or_start(
         &self,
         at: &TopicPartition,
         topic_id: Option<TopicId>,
+        patience: Duration,
     ) -> Result<Offset, KafkaRunnerError> {
         let RunnerParts { client, rules, .. } = self.parts;
-        if let Some(committed) = client.committed(at, topic_id).await? {
+        if let Some(committed) = asked_for_a_while(at, PATIENCE, || client.committed(at, topic_id)).await? {
             return Ok(committed);
         }
         // Kafka does not tell a group that has begun nowhere from one whose offsets it has dropped.
-        let (position, start) =
-            (rules.starts.of(&at.topic), client.start(at, rules.starts.of(&at.topic)).await?);
+        let position = rules.starts.of(&at.topic);
+        let start = asked_for_a_while(at, patience, || client.start(at, position)).await?;
         warn!(partition = %at, ?position, %start, "the group has committed nothing here");
         Ok(start)
     }
@@ -188,10 +184,11 @@ impl<H: RecordHandler> CatchingUp<'_, H> {
         &self,
         at: &TopicPartition,
         offset: Offset,
+        patience: Duration,
     ) -> Result<Offset, KafkaRunnerError> {
         let client = &self.parts.client;
-        let (first, end) = tokio::join!(client.beginning(at), client.end(at));
-        let (first, end) = (first?, end?);
+        let ends = || async { tokio::try_join!(client.beginning(at), client.end(at)) };
+        let (first, end) = asked_for_a_while(at, patience, ends).await?;
         if end < offset {
             warn!(partition = %at, %offset, %end, "the offset is beyond the end of the log, which comes first");
         }

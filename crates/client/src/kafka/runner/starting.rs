@@ -1,13 +1,15 @@
 //! The rest of a log before its owner starts, and the start.
 
 use kafka_assigner_handler::{
-    CommitRule, Confirmations, Gap, GapRule, PartitionContext, RecordHandler, guarded,
+    CommitRule, Confirmations, Gap, GapRule, PartitionContext, RecordError, RecordHandler, guarded,
 };
 use kafka_assigner_types::id::{Epoch, Offset, TopicPartition};
 use tokio::time::timeout;
 use tracing::warn;
 
+use super::asking::PATIENCE;
 use super::catching_up::CatchingUp;
+use super::hooks::{Hook, HookCall};
 use super::interrupted::Interrupted;
 use crate::claim::Claim;
 use crate::context::{OwnedContext, ReservedContext};
@@ -29,10 +31,10 @@ impl<H: RecordHandler> CatchingUp<'_, H> {
     ) -> Result<(), Interrupted> {
         let at = context.partition();
         self.fence(at, context.claim()).await?;
-        self.fence_by_handler(&context_of_reserved(context)).await?;
+        self.fence_by_handler(&context_of_reserved(context), partition.reader.next()).await?;
         let until = match context.until_offset() {
             Some(offset) => offset,
-            None => self.committed_or_start(at, context.topic_id()).await?,
+            None => self.committed_or_start(at, context.topic_id(), PATIENCE).await?,
         };
         if !self.catch_up_to(at, partition, until).await? {
             warn!(partition = %at, %until, next = %partition.reader.next(), "the rest is not there to be read");
@@ -83,11 +85,11 @@ impl<H: RecordHandler> CatchingUp<'_, H> {
         partition: &mut Partition<H::State>,
     ) -> Result<Offset, Interrupted> {
         self.fence(context.partition(), context.claim()).await?;
-        self.fence_by_handler(&context_of(context)).await?;
+        self.fence_by_handler(&context_of(context), partition.reader.next()).await?;
         let start = match context.start_offset() {
             _ if context.is_resumed() => partition.start(),
             Some(offset) => offset,
-            None => self.committed_or_start(context.partition(), context.topic_id()).await?,
+            None => self.committed_or_start(context.partition(), context.topic_id(), PATIENCE).await?,
         };
         let start = self.replay_to(context, partition, start).await?;
         if self.parts.rules.commits == CommitRule::Confirmed {
@@ -97,7 +99,7 @@ impl<H: RecordHandler> CatchingUp<'_, H> {
         }
         let owned = partition.context(context);
         let begun = guarded(self.parts.handler.begin(&owned, &mut partition.state)).await;
-        begun.map_err(|error| Interrupted::of::<H::State>(&error))?;
+        begun.map_err(|error| self.not_begun(Hook::Begin, (context.partition(), start), &error))?;
         self.parts.watch.end_stop_of_preparation(context.partition());
         Ok(start)
     }
@@ -125,7 +127,7 @@ impl<H: RecordHandler> CatchingUp<'_, H> {
             return Ok(start);
         }
         // Before it, at it or behind it offsets have no record. Those that were removed are a gap; others never had one.
-        let within = self.within_log(at, start).await?;
+        let within = self.within_log(at, start, PATIENCE).await?;
         let is_ahead_of_itself = partition.is_own_place && partition.begun == next;
         if within < next && !is_ahead_of_itself {
             // Somebody has committed less than before, and an owner of this state would leave records out.
@@ -154,7 +156,17 @@ impl<H: RecordHandler> CatchingUp<'_, H> {
             return Err(error.into());
         }
         let told = guarded(self.parts.handler.gap(at, state, gap)).await;
-        told.map_err(|error| Interrupted::of::<H::State>(&error))
+        told.map_err(|error| self.not_begun(Hook::Gap, (at, from), &error))
+    }
+
+    /// Takes in that a call failed without which the partition does not begin.
+    pub(super) fn not_begun(
+        &self,
+        hook: Hook,
+        (partition, offset): (&TopicPartition, Offset),
+        error: &RecordError,
+    ) -> Interrupted {
+        self.parts.hook_failed(&HookCall { hook, partition, epoch: Epoch::default(), offset }, error)
     }
 
     async fn fence(&self, at: &TopicPartition, claim: &Claim) -> Result<(), Interrupted> {
@@ -166,9 +178,9 @@ impl<H: RecordHandler> CatchingUp<'_, H> {
         }
     }
 
-    /// The handler has no state at hand, so there is none that it could spoil.
-    async fn fence_by_handler(&self, context: &PartitionContext) -> Result<(), Interrupted> {
+    /// The partition would go on at `next`.
+    async fn fence_by_handler(&self, context: &PartitionContext, next: Offset) -> Result<(), Interrupted> {
         let fenced = guarded(self.parts.handler.fence(context)).await;
-        fenced.map_err(|error| Interrupted::Failed(KafkaRunnerError::Handler(error.text()).into()))
+        fenced.map_err(|error| self.not_begun(Hook::Fence, (context.partition(), next), &error))
     }
 }

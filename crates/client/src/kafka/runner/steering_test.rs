@@ -26,6 +26,10 @@ pub(super) struct Noting {
 }
 
 impl Noting {
+    pub(super) fn without_history() -> Self {
+        Self { is_without_history: Arc::new(AtomicBool::new(true)), ..Self::default() }
+    }
+
     fn taken(&self) -> Vec<i64> {
         std::mem::take(&mut *self.processed.lock().expect("no panic inside"))
     }

@@ -54,6 +54,17 @@ impl Grant {
         }
     }
 
+    pub(super) fn reserved(self) -> ReservedContext {
+        ReservedContext {
+            group: "g".into(),
+            partition: partition(),
+            claim: self.owned().claim,
+            until_offset: self.start.map(offset),
+            topic_id: id(8),
+            cancelled: CancellationToken::new(),
+        }
+    }
+
     pub(super) fn owned(self) -> OwnedContext {
         let (clock, wake) = (Clock::start(), Arc::new(Notify::new()));
         let (session, until) = (SessionClaim::new(clock.clone()), Moment(Duration::from_secs(36_000)));
@@ -106,6 +117,11 @@ impl TestBroker {
     /// Has the broker refuse the next request of this kind.
     pub(super) fn refuse(&self, request: RDKafkaApiKey, error: RDKafkaRespErr) {
         self.cluster.request_errors(request, &[error]);
+    }
+
+    /// Nobody answers for the partition from now on.
+    pub(super) fn lose_leader(&self) {
+        self.cluster.partition_leader("t", 0, None).expect("there is the partition");
     }
 
     fn reader(&self) -> BaseConsumer {

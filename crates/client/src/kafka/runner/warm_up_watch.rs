@@ -62,11 +62,7 @@ impl<'a> WarmUpWatch<'a> {
     }
 
     fn patience(&self) -> Duration {
-        match (&self.first, &self.context.handoff) {
-            (Some(_), _) => NEXT_FETCH_WAIT,
-            (None, Some(_)) => FIRST_FETCH_WAIT_OF_A_HANDOFF,
-            (None, None) => first_fetch_wait(self.context.failures()),
-        }
+        if self.first.is_some() { NEXT_FETCH_WAIT } else { first_wait(self.context) }
     }
 
     /// Reports that everything before `next` is done, of all that is before `bound`.
@@ -74,6 +70,14 @@ impl<'a> WarmUpWatch<'a> {
         let Some(first) = self.first else { return };
         let [done, total] = [next, bound.max(next)].map(|to| to.since(first));
         self.context.report(done, Some(total));
+    }
+}
+
+/// The wait of a preparation for the first that is heard of its partition: an answer about its log, or a record.
+pub(super) fn first_wait(context: &WarmContext) -> Duration {
+    match context.handoff {
+        Some(_) => FIRST_FETCH_WAIT_OF_A_HANDOFF,
+        None => first_fetch_wait(context.failures()),
     }
 }
 

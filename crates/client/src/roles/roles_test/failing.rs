@@ -12,7 +12,7 @@ fn a_failed_drain_keeps_the_partition_and_is_repeated() {
     );
     let retry = roles.next_wake().expect("a retry is planned");
     assert_eq!(acks(&roles), []);
-    assert_eq!(roles.step(retry, RoleEvent::Timer), [call(0, Call::Drain)]);
+    assert_eq!(roles.step(retry, time_passes()), [call(0, Call::Drain)]);
 }
 
 #[test]
@@ -28,7 +28,7 @@ fn a_start_that_spoiled_its_preparation_begins_with_another_one() {
         ],
     );
     let retry = roles.next_wake().expect("a retry is planned");
-    assert_eq!(roles.step(retry, RoleEvent::Timer), [call(0, Call::Release)]);
+    assert_eq!(roles.step(retry, time_passes()), [call(0, Call::Release)]);
     assert_eq!(roles.step(retry, ended(0, Ok(()))), [direct_warm(0, 5)]);
 }
 
@@ -57,7 +57,7 @@ fn a_declined_handoff_is_reported_and_not_tried_again() {
     );
     assert_eq!(acks(&roles), [(0, AckKind::WarmFailed, "h".into())]);
     let retry = roles.next_wake().expect("the rest is dropped after a wait");
-    assert_eq!(roles.step(retry, RoleEvent::Timer), [call(0, Call::Release)]);
+    assert_eq!(roles.step(retry, time_passes()), [call(0, Call::Release)]);
     assert_eq!(roles.step(retry, ended(0, Ok(()))), []);
     assert_eq!(roles.step(retry, change([(0, warming("i"))])), [warm_call(0, "i")]);
 }
@@ -104,7 +104,7 @@ fn preparations_that_fail_keep_no_others_waiting() {
         let started: Vec<_> = actions.into_iter().filter(is_warm).collect();
         assert_eq!(started, [direct_warm(next, 5)]);
         now = now + Duration::from_secs(1);
-        assert_eq!(roles.step(now, RoleEvent::Timer), [call(number, Call::Release)]);
+        assert_eq!(roles.step(now, time_passes()), [call(number, Call::Release)]);
         assert_eq!(roles.step(now, ended(number, Ok(()))), []);
     }
     now = now + Duration::from_secs(10);

@@ -92,6 +92,7 @@ impl Handler {
                 RoleAction::Cancel(at) => assert!(self.running.contains_key(&at), "nothing to cancel"),
                 RoleAction::Recall(at) => assert_eq!(self.running.get(&at), Some(&Call::Drain)),
                 RoleAction::Rest(_) | RoleAction::EndRest(_) => {}
+                RoleAction::Stalled(at) => panic!("nobody has looked at {at}"),
                 RoleAction::Forget(at) => assert_eq!(self.seen(&at), Seen::Nothing),
             }
         }
@@ -171,7 +172,7 @@ fn settle(roles: &mut Roles, handler: &mut Handler, now: &mut Moment) {
     handler.perform(roles.step(*now, RoleEvent::ClaimValid), 2);
     for _ in 0..200 {
         *now = *now + Duration::from_secs(60);
-        handler.perform(roles.step(*now, RoleEvent::Timer), 2);
+        handler.perform(roles.step(*now, time_passes()), 2);
         let running: Vec<_> = handler.running.keys().cloned().collect();
         for at in running {
             let event = handler.end(&at, true).expect("it runs");
@@ -230,7 +231,7 @@ proptest! {
                 }
                 Random::Wait => {
                     now = now + Duration::from_millis(700);
-                    Some(RoleEvent::Timer)
+                    Some(time_passes())
                 }
             };
             if let Some(event) = event {

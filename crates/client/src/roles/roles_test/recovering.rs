@@ -40,7 +40,7 @@ fn a_failed_release_is_remembered_and_repeated_while_others_are_released() {
         "what is still held is not called released"
     );
     let retry = roles.next_wake().expect("a retry is planned");
-    assert_eq!(roles.step(retry, RoleEvent::Timer), [call(0, Call::Release)]);
+    assert_eq!(roles.step(retry, time_passes()), [call(0, Call::Release)]);
 }
 
 // H42.
@@ -58,7 +58,7 @@ fn a_resume_that_fails_is_tried_again_as_a_resume() {
         ],
     );
     let retry = roles.next_wake().expect("a retry is planned");
-    assert_eq!(roles.step(retry, RoleEvent::Timer), [resume]);
+    assert_eq!(roles.step(retry, time_passes()), [resume]);
 }
 
 // H50. The handler's contract is that whoever failed to drain still processes.

@@ -41,7 +41,7 @@ fn an_owner_in_the_same_run_goes_on_while_an_id_is_the_same_or_not_known() {
 #[test]
 fn what_was_prepared_for_another_topic_is_not_used() {
     let mut roles = Roles::new(8);
-    let end = RoleEvent::Timer;
+    let end = time_passes();
     script(
         &mut roles,
         [

@@ -275,7 +275,7 @@ fn a_drained_owner_that_could_not_resume_tries_it_again() {
         ],
     );
     let retry = roles.next_wake().expect("a retry is planned");
-    assert_eq!(roles.step(retry, RoleEvent::Timer), [strictly_assigned(0, 9, None, true)]);
+    assert_eq!(roles.step(retry, time_passes()), [strictly_assigned(0, 9, None, true)]);
 }
 
 // H53: a release that failed is remembered as held, and repeated.
@@ -293,7 +293,7 @@ fn a_failed_release_of_a_drained_partition_is_repeated_before_it_is_acknowledged
     );
     assert_eq!(acks(&roles), []);
     let retry = roles.next_wake().expect("a retry is planned");
-    assert_eq!(roles.step(retry, RoleEvent::Timer), [call(0, Call::Release)]);
+    assert_eq!(roles.step(retry, time_passes()), [call(0, Call::Release)]);
 }
 
 // H9: a word that is too late is not said.

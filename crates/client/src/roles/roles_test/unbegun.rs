@@ -27,7 +27,7 @@ fn a_grant_whose_calls_fail_is_told_as_such_until_one_succeeds() {
     roles.step(T0, ended(0, Err("no disk")));
     assert_eq!(told(&roles), [(0, UnbegunCause::Failing, "no disk")]);
     let later = T0 + Duration::from_secs(60);
-    assert_eq!(roles.step(later, RoleEvent::Timer), [RoleAction::Call(p(0), Call::Release)]);
+    assert_eq!(roles.step(later, time_passes()), [RoleAction::Call(p(0), Call::Release)]);
     assert_eq!(told(&roles), [(0, UnbegunCause::Failing, "no disk")], "what was left of it is dropped");
     assert_eq!(roles.step(later, ended(0, Ok(()))), [direct_warm(0, 7)]);
     assert_eq!(told(&roles), [(0, UnbegunCause::Failing, "no disk")], "each try looks as the first one does");
