@@ -28,7 +28,7 @@ const BOUND: Duration = Duration::from_secs(15 * 60);
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
     /// Play one situation in many groups side by side
-    #[arg(long, value_name = "NAME", value_parser = scenario::NAMES, conflicts_with_all = ["mode", "short"])]
+    #[arg(long, value_name = "NAME", value_parser = scenario::NAMES, conflicts_with = "mode")]
     scenario: Option<String>,
     /// Print nothing on the standard output but the report
     #[arg(long)]
@@ -36,7 +36,7 @@ pub(crate) struct Arguments {
     /// The mode of the group: overlap, exclusive or routed
     #[arg(long, default_value = "overlap")]
     mode: String,
-    /// About 20 000 records in half a minute, instead of more than 200 000
+    /// About 20 000 records in half a minute, instead of more than 200 000; of a scenario, a small case in some seconds
     #[arg(long)]
     short: bool,
 }
@@ -44,7 +44,7 @@ pub(crate) struct Arguments {
 /// Builds, starts the servers and plays; the last line printed is the report.
 pub(crate) fn run(arguments: &Arguments, interrupt: &Interrupt) -> Result<ExitCode> {
     if let Some(scenario) = &arguments.scenario {
-        return scenario::run(scenario, arguments.json, interrupt);
+        return scenario::run(scenario, arguments, interrupt);
     }
     let programs = run::build(&PACKAGES, run::Profile::Release, interrupt)?;
     let servers = Servers::start(interrupt)?;

@@ -15,6 +15,7 @@
 
 mod cache;
 mod chronicle;
+mod churn;
 mod edges;
 mod java;
 mod kafka_groups;
@@ -46,6 +47,7 @@ pub(crate) use worker::work;
 pub(crate) async fn play(settings: &Settings) -> Result<ExitCode> {
     Ok(match settings.scenario {
         Scenario::Cache => report::conclude(&cache::play(settings).await?, settings.json),
+        Scenario::Churn => report::conclude(&churn::play(settings).await?, settings.json),
         Scenario::Edges => report::conclude(&edges::play(settings).await?, settings.json),
         Scenario::KafkaGroups => report::conclude(&kafka_groups::play(settings).await?, settings.json),
         Scenario::Killed => report::conclude(&killed::play(settings).await?, settings.json),

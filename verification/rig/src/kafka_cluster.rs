@@ -30,6 +30,8 @@ pub struct KafkaClusterConfig {
     /// The users with their passwords. All can log in by SCRAM-SHA-256 and SCRAM-SHA-512, and by PLAIN where the
     /// password is ASCII: a file of properties has no other letters.
     pub users: Vec<(String, String)>,
+    /// More of the brokers' own properties, as `name=value`; the last one of a name counts.
+    pub properties: Vec<String>,
 }
 
 /// KRaft nodes on loopback ports, all of them brokers, ended when dropped. Each has two listeners: one with TLS and a
@@ -162,7 +164,8 @@ impl KafkaNode {
         let folder = folder.join(number.to_string());
         fs::create_dir(&folder)?;
         let file = folder.join("server.properties");
-        fs::write(&file, properties(config, number, all, &folder.join("data")))?;
+        let own = properties(config, number, all, &folder.join("data"));
+        fs::write(&file, own + &config.properties.join("\n"))?;
         // Users are kept by the controllers.
         let users = if number < config.controllers { scram_users(&config.users) } else { Vec::new() };
         format_storage(&config.jars, &file, &folder.join("log"), &users)?;

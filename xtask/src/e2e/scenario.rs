@@ -5,13 +5,23 @@ use std::time::Duration;
 
 use anyhow::Result;
 
-use super::{folder, play};
+use super::{Arguments, folder, play};
 use crate::interrupt::Interrupt;
 use crate::{run, servers, tools};
 
 /// The scenarios.
-pub(super) const NAMES: [&str; 9] =
-    [CACHE, EDGES, KAFKA_GROUPS, "killed", NATIVE, "panics", "recreate", RESTORED_STORE, "slow-drain"];
+pub(super) const NAMES: [&str; 10] = [
+    CACHE,
+    "churn",
+    EDGES,
+    KAFKA_GROUPS,
+    "killed",
+    NATIVE,
+    "panics",
+    "recreate",
+    RESTORED_STORE,
+    "slow-drain",
+];
 
 /// The one without a service.
 const NATIVE: &str = "native";
@@ -54,7 +64,7 @@ fn packages(name: &str) -> &'static [&'static str] {
 }
 
 /// Builds, starts Kafka and plays; each group of servers has an etcd of its own.
-pub(super) fn run(name: &str, json: bool, interrupt: &Interrupt) -> Result<ExitCode> {
+pub(super) fn run(name: &str, arguments: &Arguments, interrupt: &Interrupt) -> Result<ExitCode> {
     let features: &[&str] = if name == EDGES { &[SECURED] } else { &[] };
     let programs = run::build_with(packages(name), features, run::Profile::Release, interrupt)?;
     let etcd = tools::Etcd::provide(interrupt)?;
@@ -70,6 +80,7 @@ pub(super) fn run(name: &str, json: bool, interrupt: &Interrupt) -> Result<ExitC
     if name == KAFKA_GROUPS {
         command.arg("--kafka-tools").arg(tools::KafkaTools::provide(interrupt)?.jars);
     }
-    command.args(json.then_some("--json")).stdin(Stdio::null());
+    command.args(arguments.short.then_some("--short")).args(arguments.json.then_some("--json"));
+    command.stdin(Stdio::null());
     play(command, folder, BOUND, interrupt)
 }

@@ -49,11 +49,24 @@ const START: Duration = Duration::from_secs(30);
 /// The longest departure.
 const LEAVE: Duration = Duration::from_secs(60);
 
-/// All four answer for so long before the first restart, and after each.
-const PEACE: Duration = Duration::from_secs(3);
+/// How much is done.
+#[derive(Debug, Clone, Copy)]
+struct Scale {
+    /// Caches that are restarted.
+    restarts: usize,
+    /// All four answer for so long before the first restart, and after each.
+    peace: Duration,
+    /// So few answers say nothing.
+    least_reads: usize,
+}
+
+const FULL: Scale = Scale { restarts: CACHES, peace: Duration::from_secs(3), least_reads: 10_000 };
+
+const SHORT: Scale = Scale { restarts: 1, peace: Duration::from_secs(1), least_reads: 200 };
 
 /// Plays it.
 pub(crate) async fn play(settings: &Settings) -> Result<CacheReport> {
+    let scale = if settings.short { SHORT } else { FULL };
     let site = Site::start(settings, "cache").await?;
     let group = site.group(TOPIC, Mode::Exclusive, PARTITIONS.cast_signed(), &[]).await?;
     let mut production = Production::start(&settings.kafka, load(), content)?;
@@ -66,14 +79,14 @@ pub(crate) async fn play(settings: &Settings) -> Result<CacheReport> {
     for first in 0..READERS {
         readers.spawn(Reader::new(caches.addresses.clone()).read(first, stop.clone()));
     }
-    sleep(PEACE).await;
+    sleep(scale.peace).await;
     let mut restarted = 0;
-    for place in 0..CACHES {
+    for place in 0..scale.restarts {
         caches.stop(place).await?;
         site.tell(&format!("cache {place} is restarted"));
         caches.start(place).await?;
         settle(&site, &group).await?;
-        sleep(PEACE).await;
+        sleep(scale.peace).await;
         restarted += 1;
     }
     stop.cancel();
@@ -83,7 +96,7 @@ pub(crate) async fn play(settings: &Settings) -> Result<CacheReport> {
         caches.stop(place).await?;
     }
     site.stop().await?;
-    Ok(report(results, restarted))
+    Ok(report(results, restarted, scale))
 }
 
 fn load() -> Load {
@@ -103,7 +116,7 @@ async fn settle(site: &Site, group: &Group) -> Result<()> {
     group.settles(site, CACHES, PARTITIONS, SETTLES).await
 }
 
-fn report(results: Vec<ReaderResult>, restarted: usize) -> CacheReport {
+fn report(results: Vec<ReaderResult>, restarted: usize, scale: Scale) -> CacheReport {
     let asked_again = results.iter().map(|result| result.asked_again).sum();
     let reads: Vec<_> = results.into_iter().flat_map(|result| result.reads).collect();
     CacheReport {
@@ -112,6 +125,8 @@ fn report(results: Vec<ReaderResult>, restarted: usize) -> CacheReport {
         moves: verdict::moves(&reads),
         restarted,
         asked_again,
+        least_reads: scale.least_reads,
+        restarts: scale.restarts,
     }
 }
 

@@ -87,20 +87,23 @@ struct Outcome {
 pub(crate) async fn play(settings: &Settings) -> Result<KilledReport> {
     let site = Site::start(settings, "killed").await?;
     let chronicle = site.chronicle().await?;
-    let overlap = (0..OVERLAP).map(|number| (Mode::Overlap, number));
-    let exclusive = (0..EXCLUSIVE).map(|number| (Mode::Exclusive, number));
+    // A short run has one kill.
+    let counts = if settings.short { (1, 0) } else { (OVERLAP, EXCLUSIVE) };
+    let overlap = (0..counts.0).map(|number| (Mode::Overlap, number));
+    let exclusive = (0..counts.1).map(|number| (Mode::Exclusive, number));
     let turns = (0..).zip(overlap.chain(exclusive));
     let groups = turns.map(|(turn, (mode, number))| {
         let name = format!("{}-{mode}-{number}", site.name());
         KilledGroup { settings, site: &site, chronicle: &chronicle, name, mode, wait: STEP * turn }
-            .play(number == 0)
+            .play(number == 0 && !settings.short)
     });
     let outcomes: Vec<Outcome> = try_join_all(groups).await?;
     site.stop().await?;
     let (gaps, third): (Vec<_>, Vec<_>) =
         outcomes.iter().map(|outcome| (outcome.gaps.clone(), outcome.third.clone())).unzip();
     let lost = outcomes.iter().map(|outcome| outcome.lost).sum();
-    Ok(KilledReport::count(lost, &gaps.concat(), third.into_iter().flatten().next(), TTL))
+    let report = KilledReport::count(lost, &gaps.concat(), third.into_iter().flatten().next(), TTL);
+    Ok(KilledReport { is_short: settings.short, ..report })
 }
 
 /// A group whose consumers are killed.
@@ -131,13 +134,14 @@ impl KilledGroup<'_> {
         sleep(self.wait).await;
 
         let mut gaps = Vec::new();
-        let kills = if self.mode.is_strict() { 1 } else { 2 };
+        let kills = if self.mode.is_strict() || self.settings.short { 1 } else { 2 };
         for kill in 1..=kills {
             let killed = self.kill(&group, &mut workers)?;
             gaps.extend(self.wait_for_others(&killed).await?);
             workers.join(&self.worker(CONSUMERS + kill))?;
             group.settles(self.site, CONSUMERS, PARTITIONS, SETTLES).await?;
-            sleep(PAUSE.saturating_sub(Duration::from_micros(wall().saturating_sub(killed.0.at)))).await;
+            let pause = if self.settings.short { Duration::ZERO } else { PAUSE };
+            sleep(pause.saturating_sub(Duration::from_micros(wall().saturating_sub(killed.0.at)))).await;
         }
         let third = match has_third && !self.mode.is_strict() {
             true => Some(self.third(&group, &mut workers).await?),

@@ -25,8 +25,8 @@ use super::workers::Workers;
 /// Instances.
 const INSTANCES: usize = 3;
 
-/// Groups; the strategy panics in the first.
-const GROUPS: usize = 4;
+/// Groups, and as many in a short run; the strategy panics in the first.
+const GROUPS: [usize; 2] = [4, 2];
 
 /// Partitions of each topic.
 const PARTITIONS: u32 = 6;
@@ -37,8 +37,8 @@ const INTERVAL: Duration = Duration::from_millis(200);
 /// Groups settle within seconds.
 const SETTLES: Duration = Duration::from_secs(60);
 
-/// A group that waits for its strategy is looked at for so long: several plans would have been made.
-const STANDS: Duration = Duration::from_secs(25);
+/// A group that waits for its strategy is looked at for so long, and in a short run: several plans would have been made.
+const STANDS: [Duration; 2] = [Duration::from_secs(25), Duration::from_secs(6)];
 
 /// Nobody handles records of which none was handled for so long.
 const STANDSTILL: Duration = Duration::from_secs(20);
@@ -49,7 +49,8 @@ const LOOK: Duration = Duration::from_millis(500);
 /// Plays it.
 pub(crate) async fn play(settings: &Settings) -> Result<PanicsReport> {
     let mut site = Site::start_panicking(settings, "panics", INSTANCES).await?;
-    let names: Vec<String> = (0..GROUPS).map(|number| format!("{}-{number}", site.name())).collect();
+    let (count, stands) = (GROUPS[usize::from(settings.short)], STANDS[usize::from(settings.short)]);
+    let names: Vec<String> = (0..count).map(|number| format!("{}-{number}", site.name())).collect();
     let mut groups = Vec::new();
     for name in &names {
         groups.push(site.group(name, Mode::Overlap, PARTITIONS.cast_signed(), &[]).await?);
@@ -65,7 +66,7 @@ pub(crate) async fn play(settings: &Settings) -> Result<PanicsReport> {
     }
     settle(&site, &groups, 2).await?;
 
-    let poisoned = poison(&mut site, &groups, &mut workers).await?;
+    let poisoned = poison(&mut site, &groups, &mut workers, stands).await?;
     let settled = try_join_all(groups[1..].iter().map(|group| is_shared(group, 3))).await?;
     let healed = heal(&site, &groups[0]).await?;
 
@@ -75,7 +76,7 @@ pub(crate) async fn play(settings: &Settings) -> Result<PanicsReport> {
     workers.end().await?;
     site.stop().await?;
     let others = OtherGroups {
-        groups: GROUPS - 1,
+        groups: count - 1,
         shared_out: settled.into_iter().filter(|is_shared| *is_shared).count(),
         lost: lost[1..].iter().sum(),
     };
@@ -95,13 +96,18 @@ async fn settle(site: &Site, groups: &[Group], consumers: usize) -> Result<()> {
 }
 
 /// The first group gets the strategy, a consumer joins all groups, and the leader of the first dies.
-async fn poison(site: &mut Site, groups: &[Group], workers: &mut Workers) -> Result<PoisonedGroup> {
+async fn poison(
+    site: &mut Site,
+    groups: &[Group],
+    workers: &mut Workers,
+    stands: Duration,
+) -> Result<PoisonedGroup> {
     let group = &groups[0];
     let before = group.owners();
     site.set_group(&group.name, &["--strategy", PANICKING])?;
     site.tell("the strategy panics, and a consumer joins");
     workers.join(&worker(3))?;
-    sleep(STANDS).await;
+    sleep(stands).await;
     let leader = group.leader().context("the group has no leader")?;
     let says_why = site.explains(&group.name, 0)?.contains("panicked");
     let shown = count_unplanned(site, &group.name)?;
@@ -109,7 +115,7 @@ async fn poison(site: &mut Site, groups: &[Group], workers: &mut Workers) -> Res
     site.kill_instance(&leader)?;
     let led_again = || Ok(group.leader().filter(|other| *other != leader).map(drop));
     let led_again = within(SETTLES, LOOK, led_again).await?.is_some();
-    sleep(STANDS).await;
+    sleep(stands).await;
     Ok(PoisonedGroup {
         assignments_kept: group.owners() == before,
         says_why: says_why && site.explains(&group.name, 0)?.contains("panicked"),

@@ -34,10 +34,6 @@ const CONSUMERS: usize = 2;
 /// The time between two records of a partition.
 const INTERVAL: Duration = Duration::from_millis(100);
 
-/// How many records of the first topic are handled before it is deleted: the second topic has several times as many, so
-/// that an offset of the first one would skip some of it.
-const FIRST_RECORDS: usize = 200;
-
 /// The ids of the second topic's records begin here.
 const SECOND: u64 = 1 << 40;
 
@@ -56,8 +52,19 @@ const SEEN: Duration = Duration::from_secs(90);
 /// How often the chronicle is looked at.
 const LOOK: Duration = Duration::from_millis(500);
 
-/// How long the group works on the second topic in peace.
-const PEACE: Duration = Duration::from_secs(10);
+/// How much is done in each group.
+#[derive(Debug, Clone, Copy)]
+struct Scale {
+    /// The records of the first topic that are handled before it is deleted: the second topic has several times as many, so
+    /// that an offset of the first one would skip some of it.
+    first_records: usize,
+    /// How long the group works on the second topic in peace.
+    peace: Duration,
+}
+
+const FULL: Scale = Scale { first_records: 200, peace: Duration::from_secs(10) };
+
+const SHORT: Scale = Scale { first_records: 40, peace: Duration::from_secs(1) };
 
 /// Nobody handles records of which none was handled for so long.
 const STANDSTILL: Duration = Duration::from_secs(20);
@@ -73,7 +80,7 @@ struct Sight {
 pub(crate) async fn play(settings: &Settings) -> Result<RecreateReport> {
     let site = Site::start(settings, "recreate").await?;
     let chronicle = site.chronicle().await?;
-    let turns = turns(site.name());
+    let turns = turns(site.name(), settings.short);
     let groups = try_join_all(turns.iter().map(|turn| turn.group(&site))).await?;
     let names: Vec<&str> = groups.iter().map(|group| group.name.as_str()).collect();
     let mut workers: Workers = site.workers(&names);
@@ -84,7 +91,7 @@ pub(crate) async fn play(settings: &Settings) -> Result<RecreateReport> {
     let cases = try_join_all(cases).await?;
     workers.end().await?;
     site.stop().await?;
-    Ok(RecreateReport { cases })
+    Ok(RecreateReport { cases, wanted: turns.len() })
 }
 
 /// The turn of one group.
@@ -96,17 +103,25 @@ struct Turn {
     away: Duration,
     /// How long it waits, so that groups have their turns one after the other.
     wait: Duration,
+    scale: Scale,
 }
 
-fn turns(site: &str) -> Vec<Turn> {
+/// The turns of all groups; of a short run, two that are back at once.
+fn turns(site: &str, short: bool) -> Vec<Turn> {
+    let is_short = |(mode, growth, away): &(Mode, Growth, Duration)| {
+        *away == AWAY[0]
+            && [(Mode::Overlap, Growth::More), (Mode::Exclusive, Growth::Same)].contains(&(*mode, *growth))
+    };
+    let scale = if short { SHORT } else { FULL };
     let of_mode = |mode| Growth::ALL.map(|growth| AWAY.map(|away| (mode, growth, away)));
-    let all = Mode::ALL.into_iter().flat_map(of_mode).flatten();
+    let all = Mode::ALL.into_iter().flat_map(of_mode).flatten().filter(|turn| !short || is_short(turn));
     let turn = |(number, (mode, growth, away)): (u32, (Mode, Growth, Duration))| Turn {
         name: format!("{site}-{mode}-{growth}-{}", away.as_millis()),
         mode,
         growth,
         away,
         wait: STEP * number,
+        scale,
     };
     (0..).zip(all).map(turn).collect()
 }
@@ -127,7 +142,7 @@ impl Turn {
         group.settles(site, CONSUMERS, PARTITIONS, SETTLES).await?;
         let enough = || {
             let handled = sink::times(&sink::read(&settings.folder, &self.name)?).len();
-            Ok((handled >= FIRST_RECORDS).then_some(()))
+            Ok((handled >= self.scale.first_records).then_some(()))
         };
         within(SETTLES, LOOK, enough).await?;
         sleep(self.wait).await;
@@ -139,7 +154,7 @@ impl Turn {
         let supply = Supply::start(&settings.kafka, &self.name, partitions.cast_signed(), INTERVAL, SECOND)?;
         let sight = self.sight(chronicle).await?;
         group.settles(site, CONSUMERS, partitions, SETTLES).await?;
-        sleep(PEACE).await;
+        sleep(self.scale.peace).await;
         let supplied = supply.stop().await?;
         supplied.is_handled(&settings.folder, STANDSTILL).await?;
         site.tell(&format!("{}: over", self.name));

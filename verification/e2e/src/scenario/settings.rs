@@ -9,6 +9,8 @@ use std::time::Duration;
 pub(crate) enum Scenario {
     /// Caches are restarted under readers
     Cache,
+    /// Consumers come and go, one change after the other
+    Churn,
     /// Kafka, and handlers, misbehave in thirteen ways
     Edges,
     /// Kafka's own groups are described beside Kafka's own tools
@@ -56,6 +58,9 @@ pub(crate) struct Settings {
     /// A folder for logs and sinks
     #[arg(long)]
     pub(crate) folder: PathBuf,
+    /// A small case of it, in some seconds
+    #[arg(long)]
+    pub(crate) short: bool,
     /// Print nothing but the report, as one object of JSON
     #[arg(long)]
     pub(crate) json: bool,

@@ -191,6 +191,19 @@ impl Site {
         Ok(explained)
     }
 
+    /// Runs a command of `kafka-assigner` that operators have; returns what it prints.
+    pub(crate) fn operates(&self, arguments: &[&str]) -> Result<String> {
+        let address = *self.instances.addresses().first().context("there is no instance")?;
+        let mut command = Command::new(self.settings.programs.join("kafka-assigner"));
+        command.args(arguments).args(["--server", &format!("http://{address}")]);
+        let answer = command.stdin(Stdio::null()).output()?;
+        if !answer.status.success() {
+            let said = String::from_utf8_lossy(&answer.stderr);
+            bail!("{} ended with {}: {said}", arguments.join(" "), answer.status);
+        }
+        Ok(String::from_utf8_lossy(&answer.stdout).into_owned())
+    }
+
     /// The metrics of all instances that run, each of which has written into its log where it tells them.
     pub(crate) fn metrics(&self) -> Result<String> {
         let metrics = |place| {
@@ -263,6 +276,11 @@ impl Group {
     /// The consumer that owns a partition of its topic.
     pub(crate) fn owner_of(&self, partition: u32) -> Option<String> {
         self.owners().into_iter().find(|(at, _)| *at == partition).map(|(_, owner)| owner)
+    }
+
+    /// The partitions of its topic that are moving.
+    pub(crate) fn moving(&self) -> Vec<u32> {
+        self.observing.look().state.handoffs().keys().map(|at| at.partition).collect()
     }
 
     /// The partitions of its topic, each with its owner.

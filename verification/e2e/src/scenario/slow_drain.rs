@@ -16,6 +16,7 @@ use kafka_assigner_types::mode::Mode;
 use self::report::{SlowDrainCase, SlowDrainReport};
 use super::chronicle::Chronicle;
 use super::moves::GroupHistory;
+use super::report::millis;
 use super::settings::Settings;
 use super::sink::{self, Deed, Effect};
 use super::site::{Group, Site};
@@ -24,11 +25,34 @@ use super::supply::Supply;
 /// Partitions of each topic.
 const PARTITIONS: u32 = 4;
 
-/// The time that a record takes: longer than the 30 s of every phase.
-const RECORD: Duration = Duration::from_secs(40);
+/// The times of a run.
+#[derive(Debug, Clone, Copy)]
+struct Times {
+    /// The time that a record takes: longer than every phase.
+    record: Duration,
+    /// The time between two records of a partition: owners are at work nearly all the time, and do not fall behind.
+    interval: Duration,
+    /// The settings of the groups.
+    group: &'static [&'static str],
+    /// The longest that a move may take: a record of the old owner, one of the new one, and what a machine takes.
+    longest_move: Duration,
+}
 
-/// The time between two records of a partition: owners are at work nearly all the time, and do not fall behind.
-const INTERVAL: Duration = Duration::from_secs(42);
+/// The phases of a group take 30 s by default.
+const FULL: Times = Times {
+    record: Duration::from_secs(40),
+    interval: Duration::from_secs(42),
+    group: &[],
+    longest_move: Duration::from_secs(85),
+};
+
+/// A machine that plays other tests beside this one takes many times as long as one that does not.
+const SHORT: Times = Times {
+    record: Duration::from_secs(4),
+    interval: Duration::from_millis(4_200),
+    group: &["--phase-deadline", "2s"],
+    longest_move: Duration::from_secs(40),
+};
 
 /// A change of the group has two records to wait for.
 const SETTLES: Duration = Duration::from_secs(120);
@@ -40,30 +64,36 @@ const STANDSTILL: Duration = Duration::from_secs(100);
 pub(crate) async fn play(settings: &Settings) -> Result<SlowDrainReport> {
     let site = Site::start(settings, "slow-drain").await?;
     let chronicle = site.chronicle().await?;
-    let cases = Mode::ALL.map(|mode| case(settings, &site, &chronicle, mode));
+    let times = if settings.short { SHORT } else { FULL };
+    let cases = Mode::ALL.map(|mode| case((settings, times), &site, &chronicle, mode));
     let cases = try_join_all(cases).await?;
     drop(chronicle);
     site.stop().await?;
-    Ok(SlowDrainReport { cases })
+    Ok(SlowDrainReport { cases, longest_move_ms: millis(times.longest_move) })
 }
 
 /// One group. Every change comes when records have just begun, which is when it has to wait longest.
-async fn case(settings: &Settings, site: &Site, chronicle: &Chronicle, mode: Mode) -> Result<SlowDrainCase> {
+async fn case(
+    (settings, times): (&Settings, Times),
+    site: &Site,
+    chronicle: &Chronicle,
+    mode: Mode,
+) -> Result<SlowDrainCase> {
     let name = format!("{}-{mode}", site.name());
-    let group = site.group(&name, mode, PARTITIONS.cast_signed(), &[]).await?;
-    let mut workers = site.workers(&[&name]).with("--record-ms", RECORD.as_millis().to_string());
+    let group = site.group(&name, mode, PARTITIONS.cast_signed(), times.group).await?;
+    let mut workers = site.workers(&[&name]).with("--record-ms", times.record.as_millis().to_string());
     let worker = |number: usize| format!("{name}-{number}");
-    let supply = Supply::start(&settings.kafka, &name, PARTITIONS.cast_signed(), INTERVAL, 0)?;
+    let supply = Supply::start(&settings.kafka, &name, PARTITIONS.cast_signed(), times.interval, 0)?;
 
     workers.join(&worker(1))?;
     group.settles(site, 1, PARTITIONS, SETTLES).await?;
     for number in [2, 3] {
-        records_begin(settings, &group).await?;
+        records_begin(settings, times, &group).await?;
         site.tell(&format!("{mode}: a consumer joins"));
         workers.join(&worker(number))?;
         group.settles(site, number, PARTITIONS, SETTLES).await?;
     }
-    records_begin(settings, &group).await?;
+    records_begin(settings, times, &group).await?;
     site.tell(&format!("{mode}: a consumer is asked to leave"));
     let asked = Instant::now();
     workers.leave(&worker(1)).await?;
@@ -82,7 +112,7 @@ async fn case(settings: &Settings, site: &Site, chronicle: &Chronicle, mode: Mod
 }
 
 /// Waits until a record of each partition has just begun.
-async fn records_begin(settings: &Settings, group: &Group) -> Result<()> {
+async fn records_begin(settings: &Settings, times: Times, group: &Group) -> Result<()> {
     let since = wall();
     let began = || {
         let effects = sink::read(&settings.folder, &group.name)?;
@@ -90,7 +120,7 @@ async fn records_begin(settings: &Settings, group: &Group) -> Result<()> {
         let begun: BTreeMap<u32, &Effect> = begun.map(|effect| (effect.partition, effect)).collect();
         Ok((begun.len() == PARTITIONS as usize).then_some(()))
     };
-    until("a new record of every partition", RECORD + INTERVAL + STANDSTILL, began).await
+    until("a new record of every partition", times.record + times.interval + STANDSTILL, began).await
 }
 
 const fn is_begin(effect: &Effect) -> bool {

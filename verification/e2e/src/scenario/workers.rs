@@ -6,11 +6,14 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use kafka_assigner_audit::Micros;
-use kafka_assigner_rig::NamedProcess;
 use kafka_assigner_rig::clock::wall;
+use kafka_assigner_rig::{NamedProcess, within};
 
 /// The longest departure: 30 s to hand over, 10 s for what is in the works, and the machine.
 const LEAVE: Duration = Duration::from_secs(60);
+
+/// The time between two looks at a process.
+const LOOK: Duration = Duration::from_millis(10);
 
 /// The consumers of some groups, each a process.
 #[derive(Debug)]
@@ -93,6 +96,14 @@ impl Workers {
     /// The consumer `name` is asked to leave; returns when it has.
     pub(crate) async fn leave(&mut self, name: &str) -> Result<()> {
         self.take(name)?.stop(LEAVE).await
+    }
+
+    /// The consumer `name` is asked to leave, and killed where it has not within `grace`, as Kubernetes does. True = it left.
+    pub(crate) async fn leaves_within(&mut self, name: &str, grace: Duration) -> Result<bool> {
+        let mut process = self.take(name)?;
+        process.terminate()?;
+        let ended = within(grace, LOOK, || process.death()).await?;
+        Ok(ended.is_some())
     }
 
     /// The number of those that ended although nobody asked them to.

@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use kafka_assigner_client::kafka::{FencedProducers, KafkaOptions, KafkaRunner, RunnerHandle};
-use kafka_assigner_client::{Consumer, ConsumerError, ConsumerHandle, ConsumerOptions, OnStop, Stopped};
+use kafka_assigner_client::{
+    Consumer, ConsumerError, ConsumerHandle, ConsumerOptions, OnStop, PartitionHandler, Stopped,
+};
 use kafka_assigner_proto::v1::{DeregisterMode, Snapshot};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
@@ -29,18 +31,26 @@ macro_rules! on_brokers {
 }
 
 mod broker;
+mod compacted;
+mod coordinator;
 mod errors;
 mod faults;
 mod fencing;
+mod keyed;
+mod leaving;
+mod markers;
+mod placed;
 mod positions;
 mod reading;
+mod shards;
 mod strict;
 mod summing;
 mod switching;
 
-struct Running {
+/// A consumer whose handler notes what it does in what its clones share.
+struct Running<H = Summing> {
     fake: Fake,
-    handler: Summing,
+    handler: H,
     handle: ConsumerHandle,
     shutdown: CancellationToken,
     end: JoinHandle<Result<Stopped, ConsumerError>>,
@@ -98,13 +108,15 @@ impl Running {
     async fn run(fake: Fake, snapshot: Snapshot, handler: Summing, runner: KafkaRunner<Summing>) -> Self {
         Self::run_as(options(), fake, snapshot, handler, runner).await
     }
+}
 
+impl<H> Running<H> {
     async fn run_as(
         options: ConsumerOptions,
         fake: Fake,
         snapshot: Snapshot,
-        handler: Summing,
-        runner: KafkaRunner<Summing>,
+        handler: H,
+        runner: impl PartitionHandler,
     ) -> Self {
         let shutdown = CancellationToken::new();
         fake.show(snapshot);

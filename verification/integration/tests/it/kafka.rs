@@ -7,4 +7,4 @@ mod member;
 mod oracle;
 mod records;
 mod schemas;
-mod secured;
+pub(crate) mod secured;

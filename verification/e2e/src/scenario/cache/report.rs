@@ -4,9 +4,6 @@ use serde::Serialize;
 
 use crate::scenario::report::{ScenarioReport, broken};
 
-/// So few answers say nothing.
-const LEAST: usize = 10_000;
-
 /// The result.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct CacheReport {
@@ -20,6 +17,12 @@ pub(crate) struct CacheReport {
     pub(super) restarted: usize,
     /// Questions that nobody answered on the first try, and that were asked again elsewhere.
     pub(super) asked_again: usize,
+    /// So few answers say nothing.
+    #[serde(skip)]
+    pub(super) least_reads: usize,
+    /// Caches that were to be restarted.
+    #[serde(skip)]
+    pub(super) restarts: usize,
 }
 
 impl ScenarioReport for CacheReport {
@@ -34,10 +37,10 @@ impl ScenarioReport for CacheReport {
 
     fn failures(&self) -> Vec<String> {
         broken([
-            (self.reads <= LEAST, format!("only {} reads", self.reads)),
+            (self.reads <= self.least_reads, format!("only {} reads", self.reads)),
             (self.wrong > 0, format!("{} wrong answers", self.wrong)),
             (self.moves == 0, "no partition moved".to_owned()),
-            (self.restarted < super::CACHES, format!("{} caches were restarted", self.restarted)),
+            (self.restarted < self.restarts, format!("{} caches were restarted", self.restarted)),
         ])
     }
 }
@@ -48,7 +51,15 @@ mod tests {
 
     #[test]
     fn every_figure_is_judged() {
-        let good = CacheReport { reads: 10_001, wrong: 0, moves: 1, restarted: 4, asked_again: 9 };
+        let good = CacheReport {
+            reads: 10_001,
+            wrong: 0,
+            moves: 1,
+            restarted: 4,
+            asked_again: 9,
+            least_reads: 10_000,
+            restarts: 4,
+        };
         assert_eq!(good.failures(), Vec::<String>::new());
         assert_eq!(good.rows()[0].len(), good.heads().len());
         let spoils: [fn(&mut CacheReport); 4] = [

@@ -47,6 +47,7 @@ impl Cluster {
             keystore: certify(folder.path())?,
             client_authority: None,
             users: vec![(USER.0.to_owned(), USER.1.to_owned())],
+            properties: Vec::new(),
         };
         let cluster = Self { brokers: block_in_place(|| KafkaCluster::start(&config))?, folder };
         cluster.keep_offsets().await?;

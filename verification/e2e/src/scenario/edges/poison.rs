@@ -1,10 +1,10 @@
 //! A record that can't be handled: passed over, buried, or before which its partition stands.
 
 use std::collections::BTreeSet;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, Result, bail};
-use kafka_assigner_rig::topics;
+use anyhow::{Context as _, Result, bail, ensure};
+use kafka_assigner_rig::{topics, within};
 use rdkafka::ClientConfig;
 use rdkafka::consumer::{BaseConsumer, Consumer as _};
 use rdkafka::message::{BorrowedMessage, Headers as _, Message as _};
@@ -12,7 +12,7 @@ use tokio::task::block_in_place;
 
 use super::notes::{EdgeDeed, EdgeNote};
 use super::report::{EdgeCase, POISON_DEAD_LETTER, POISON_SKIP, POISON_STOP};
-use super::stage::{Ground, Stage};
+use super::stage::{Ground, SETTLES, Stage};
 use super::verdict::Place;
 use crate::scenario::workers::Workers;
 
@@ -21,6 +21,16 @@ const PARTITIONS: u32 = 4;
 
 /// The record that can't be handled.
 const POISONED: Place = (1, 100);
+
+/// The partition with the record that can't be handled once the first one can, and the distance of that record from the
+/// end of the log before.
+const POISONED_AGAIN: Place = (2, 50);
+
+/// A stop may take so long to hand over, by default; a record that can't be handled must not use it up.
+const LEAVES_WITHIN: Duration = Duration::from_secs(17);
+
+/// The time between two looks at what operators are shown.
+const LOOK: Duration = Duration::from_millis(500);
 
 /// A broker that runs answers within milliseconds.
 const ANSWER: Duration = Duration::from_secs(10);
@@ -48,10 +58,17 @@ pub(super) async fn dead_letter(ground: Ground<'_>) -> Result<EdgeCase> {
     Ok(case.concluded(buried))
 }
 
-/// Its partition stands, its owner leaves, and another version can handle it.
+/// Its partition stands until another version handles it; the next such record is passed over by an operator.
 pub(super) async fn stop(ground: Ground<'_>) -> Result<EdgeCase> {
     let mut stage = ground.stage(POISON_STOP, PARTITIONS, &[]).await?;
-    let mut workers = poisoned(&mut stage).await?.with("--remedy", "stop");
+    let standing = stand_until_healed(&mut stage).await?;
+    hold_until_skipped(&mut stage).await?;
+    Ok(stage.judge(&BTreeSet::new())?.concluded(standing))
+}
+
+/// The owner leaves, and another version can handle the record. Returns how often a partition was seen to stand.
+async fn stand_until_healed(stage: &mut Stage<'_>) -> Result<usize> {
+    let mut workers = poisoned(stage).await?.with("--remedy", "stop");
     workers.join(&stage.worker(1))?;
     stage.sees("a partition that stands", |notes| notes.iter().any(stands)).await?;
     let all_others = |notes: &[EdgeNote]| (0..PARTITIONS).all(|of| of == POISONED.0 || handles(notes, of));
@@ -63,8 +80,38 @@ pub(super) async fn stop(ground: Ground<'_>) -> Result<EdgeCase> {
     stage.truth.heal();
     stage.accounts_for_all().await?;
     healed.end().await?;
-    let standing = stage.notes()?.iter().filter(|note| stands(note)).count();
-    Ok(stage.judge(&BTreeSet::new())?.concluded(standing))
+    Ok(stage.notes()?.iter().filter(|note| stands(note)).count())
+}
+
+/// Two owners stop before a record. The one whose partition stands leaves, the partition is held, and an operator passes
+/// the record over.
+async fn hold_until_skipped(stage: &mut Stage<'_>) -> Result<()> {
+    let (partition, distance) = POISONED_AGAIN;
+    let poisoned = (partition, stage.truth.end() + distance);
+    stage.fill(100).await?;
+    let id = stage.truth.poison(poisoned).context("there is no such record")?;
+    let mut workers = stage.workers().with("--poison", id.to_string()).with("--remedy", "stop");
+    for number in [3, 4] {
+        workers.join(&stage.worker(number))?;
+        stage.settles(number - 2).await?;
+        let first = stage.worker(3);
+        let is_first = |note: &EdgeNote| stands(note) && note.process.starts_with(&first);
+        stage.sees("the first owner that stands", |notes| notes.iter().any(is_first)).await?;
+    }
+    let owner = stage.group.owner_of(partition).context("nobody owns the partition")?;
+    stage.tell(&format!("{owner} is asked to leave, whose partition stands"));
+    let asked = Instant::now();
+    workers.leave(&owner).await?;
+    let took = asked.elapsed();
+    ensure!(took < LEAVES_WITHIN, "a consumer whose partition stands took {took:?} to leave");
+    let name = stage.name.clone();
+    let held =
+        || Ok(block_in_place(|| stage.operates(&["assignments", &name]))?.contains("held").then_some(()));
+    within(SETTLES, LOOK, held).await?.context("the partition was never shown as held")?;
+    let partition = partition.to_string();
+    block_in_place(|| stage.operates(&["resume", &name, &name, &partition, "--skip"]))?;
+    stage.accounts_for_all().await?;
+    workers.end().await
 }
 
 fn stands(note: &EdgeNote) -> bool {

@@ -91,6 +91,11 @@ impl Stage<'_> {
         self.ground.site.tell(&format!("{}: {text}", self.name));
     }
 
+    /// Runs a command of `kafka-assigner` that operators have; returns what it prints. Blocks until it ends.
+    pub(super) fn operates(&self, arguments: &[&str]) -> Result<String> {
+        self.ground.site.operates(arguments)
+    }
+
     /// The address of Kafka.
     pub(super) fn kafka(&self) -> &str {
         &self.ground.settings.kafka

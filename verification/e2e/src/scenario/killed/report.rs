@@ -52,6 +52,10 @@ pub(crate) struct KilledReport {
     pub(crate) third_shown: bool,
     /// How long a session lives after its last heartbeat.
     pub(crate) session_timeout_ms: u64,
+    /// True = one consumer was killed, in `overlap`, on a machine that plays other tests as well: what counts is that its
+    /// session was not waited for.
+    #[serde(skip)]
+    pub(crate) is_short: bool,
 }
 
 impl KilledReport {
@@ -80,6 +84,7 @@ impl KilledReport {
             third_gap_ms: third.as_ref().map_or(0, |(gap, _)| millis(gap.gap)),
             third_shown: third.is_some_and(|(_, is_shown)| is_shown),
             session_timeout_ms: millis(ttl),
+            is_short: false,
         }
     }
 
@@ -135,10 +140,15 @@ impl ScenarioReport for KilledReport {
         let (usual, most) = (SETTINGS_MS + USUAL_MS, SETTINGS_MS + MOST_MS);
         let (crash, strict) = (&self.crash_gap_ms, &self.strict_gap_ms);
         let strict_most = self.two_thirds() as f64 + MOST_MS;
-        broken([
+        let short = [
             (self.lost > 0, format!("{} records lost", self.lost)),
             (crash.count == 0, "nobody was killed in overlap".to_owned()),
             (self.takeovers == 0, "no session of a killed consumer was taken over".to_owned()),
+        ];
+        if self.is_short {
+            return broken(short);
+        }
+        let full = [
             (strict.count == 0, "nobody was killed in exclusive".to_owned()),
             (
                 crash.p50 > usual,
@@ -154,7 +164,8 @@ impl ScenarioReport for KilledReport {
                 format!("the session of the third killed owner was not waited for: {} ms", self.third_gap_ms),
             ),
             (!self.third_shown, "it was not shown that the owners of a partition die".to_owned()),
-        ])
+        ];
+        broken(short.into_iter().chain(full))
     }
 }
 
@@ -201,10 +212,13 @@ mod tests {
             |report| report.third_gap_ms = 19_999,
             |report| report.third_shown = false,
         ];
-        for spoil in spoil {
+        for (number, spoil) in spoil.into_iter().enumerate() {
             let mut report = good();
             spoil(&mut report);
             assert_eq!(report.failures().len(), 1, "{report:?}");
+            // The first three hold for a short run as well.
+            let short = KilledReport { is_short: true, ..report };
+            assert_eq!(short.failures().len(), usize::from(number < 3), "{short:?}");
         }
     }
 }

@@ -56,7 +56,8 @@ impl ScenarioReport for NativeReport {
     }
 
     fn failures(&self) -> Vec<String> {
-        self.cases.iter().flat_map(NativeCase::failures).collect()
+        let none = (self.cases.is_empty(), "nothing was played".to_owned());
+        self.cases.iter().flat_map(NativeCase::failures).chain(broken([none])).collect()
     }
 }
 

@@ -11,9 +11,6 @@ use serde::Serialize;
 use crate::scenario::report::{ScenarioReport, broken, millis};
 use crate::scenario::sink::{Effect, times};
 
-/// How many groups there are: two modes, two ways.
-const CASES: usize = 4;
-
 /// The way of putting a store back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -43,6 +40,9 @@ impl fmt::Display for Way {
 pub(crate) struct RestoredReport {
     /// One for each group.
     pub(crate) cases: Vec<RestoredCase>,
+    /// How many groups there are: two modes, two ways, unless the run is short.
+    #[serde(skip)]
+    pub(crate) wanted: usize,
 }
 
 /// The result of one group.
@@ -172,7 +172,8 @@ impl ScenarioReport for RestoredReport {
     }
 
     fn failures(&self) -> Vec<String> {
-        let few = (self.cases.len() != CASES, format!("{} of {CASES} cases", self.cases.len()));
+        let (cases, wanted) = (self.cases.len(), self.wanted);
+        let few = (cases != wanted || cases == 0, format!("{cases} of {wanted} cases"));
         self.cases.iter().flat_map(RestoredCase::failures).chain(broken([few])).collect()
     }
 }
@@ -185,7 +186,8 @@ mod tests {
     fn all() -> RestoredReport {
         let of_mode =
             |mode| Way::ALL.map(|way| RestoredCase::new(mode, way, Some(Duration::from_millis(1_100))));
-        RestoredReport { cases: [Mode::Overlap, Mode::Exclusive].into_iter().flat_map(of_mode).collect() }
+        let cases = [Mode::Overlap, Mode::Exclusive].into_iter().flat_map(of_mode).collect();
+        RestoredReport { cases, wanted: 4 }
     }
 
     #[test]
@@ -198,7 +200,7 @@ mod tests {
             |case| case.noticed_ms = None,
         ];
         for spoil in spoil {
-            for place in 0..CASES {
+            for place in 0..4 {
                 let mut report = all();
                 spoil(&mut report.cases[place]);
                 assert_eq!(report.failures().len(), 1, "{report:?}");
@@ -207,7 +209,7 @@ mod tests {
         let mut report = all();
         report.cases.iter_mut().for_each(|case| case.two_owner_ms = 0.1);
         assert_eq!(report.failures().len(), 2, "in the strict mode only");
-        assert_eq!(RestoredReport { cases: Vec::new() }.failures(), ["0 of 4 cases"]);
+        assert_eq!(RestoredReport { cases: Vec::new(), wanted: 4 }.failures(), ["0 of 4 cases"]);
     }
 
     fn effect(process: &str, epoch: u64, at: Micros) -> Effect {

@@ -39,7 +39,7 @@ impl Broker {
         Some(Self::at(kafka_assigner_rig::kafka()?).await)
     }
 
-    async fn at(address: String) -> Self {
+    pub(super) async fn at(address: String) -> Self {
         let since = SystemTime::UNIX_EPOCH.elapsed().expect("after 1970").as_nanos();
         let topic = format!("client-{since}");
         assert!(create_topic(&admin(&address), &topic).await, "the topic is new");
@@ -158,7 +158,7 @@ impl Broker {
         read.await.expect("no panic")
     }
 
-    fn reader(&self) -> BaseConsumer {
+    pub(super) fn reader(&self) -> BaseConsumer {
         let mut config = ClientConfig::new();
         config.set("bootstrap.servers", &self.address).set("group.id", self.group());
         config.create().expect("a consumer")
@@ -310,7 +310,7 @@ impl Letter {
     }
 }
 
-fn admin(address: &str) -> AdminClient<DefaultClientContext> {
+pub(super) fn admin(address: &str) -> AdminClient<DefaultClientContext> {
     ClientConfig::new().set("bootstrap.servers", address).create().expect("a client")
 }
 

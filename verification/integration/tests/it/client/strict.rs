@@ -24,7 +24,7 @@ on_brokers! {
     a_switch_under_load_has_one_owner_at_a_time_and_nothing_is_lost_or_done_twice
 }
 
-fn assign(broker: &Broker, epoch: u64, start_offset: Option<i64>, handoff_id: &str) -> Command {
+pub(super) fn assign(broker: &Broker, epoch: u64, start_offset: Option<i64>, handoff_id: &str) -> Command {
     let assigned = vec![broker.strict_grant(epoch, start_offset, handoff_id)];
     Command::Assignment(Assignment { assigned, ..Assignment::default() })
 }

@@ -10,7 +10,7 @@ use kafka_assigner_client::kafka::{
     RecordHandler, StateSnapshot,
 };
 use tokio::sync::watch;
-use tokio::time::{Instant, timeout};
+use tokio::time::{Duration, Instant, sleep, timeout};
 
 use super::PATIENCE;
 
@@ -35,6 +35,8 @@ pub(super) enum Fate {
     Hangs,
     /// It was cut.
     Cut,
+    /// A call of `open` or of `begin` has begun that takes its time.
+    Waits,
 }
 
 /// Sums the numbers up, and writes down what it did.
@@ -64,6 +66,10 @@ pub(super) struct Summing {
     pub(super) hangs: Arc<AtomicU32>,
     /// So many calls of `drain` fail first.
     pub(super) drain_failures: Arc<AtomicU32>,
+    /// The time that `open` takes.
+    pub(super) opening: Arc<Mutex<Duration>>,
+    /// The time that `begin` takes.
+    pub(super) beginning: Arc<Mutex<Duration>>,
 }
 
 /// Tells when a call of `process` is dropped.
@@ -120,6 +126,15 @@ impl Summing {
     fn note(&self, fate: Fate) {
         self.fates.send_modify(|fates| fates.push(fate));
     }
+
+    /// Takes the time of a call, and says so where there is any.
+    async fn take(&self, time: &Mutex<Duration>) {
+        let time = *time.lock().expect("no panic inside");
+        if !time.is_zero() {
+            self.note(Fate::Waits);
+            sleep(time).await;
+        }
+    }
 }
 
 fn number(record: &Record) -> Result<u64, RecordError> {
@@ -140,6 +155,7 @@ impl RecordHandler for Summing {
         _: &Preparation,
         snapshot: Option<StateSnapshot>,
     ) -> Result<OpenedState<u64>, RecordError> {
+        self.take(&self.opening).await;
         let Some(snapshot) = snapshot else { return Ok(OpenedState::empty(0)) };
         let sum = std::str::from_utf8(&snapshot.bytes)?.parse()?;
         Ok(OpenedState::up_to(sum, snapshot.next_offset, snapshot.topic_id))
@@ -171,6 +187,7 @@ impl RecordHandler for Summing {
     }
 
     async fn begin(&self, context: &PartitionContext, _: &mut u64) -> Result<(), RecordError> {
+        self.take(&self.beginning).await;
         *self.owned.lock().expect("no panic inside") = Some(context.clone());
         self.note(Fate::Assigned);
         Ok(())

@@ -17,13 +17,13 @@ pub(super) const USER: (&str, &str) = ("assigner", "assigner-secret");
 pub(super) const UNUSUAL: (&str, &str) = ("unusual", "ﬁn ½ Ⅳ\u{3000}х");
 
 /// An authority with its certificates, as files.
-pub(super) struct Authority {
+pub(crate) struct Authority {
     issuer: CertifiedIssuer<'static, KeyPair>,
     pub(super) folder: tempfile::TempDir,
 }
 
 impl Authority {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let mut params = CertificateParams::new(Vec::new()).unwrap();
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         let issuer = CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap();
@@ -51,21 +51,27 @@ impl Authority {
 
     /// Brokers that this authority has signed; `None` skips the test.
     pub(super) fn brokers(&self, brokers: usize, mutual: bool) -> Option<KafkaCluster> {
+        let config = self.config(brokers, mutual)?;
+        Some(KafkaCluster::start(&config).unwrap())
+    }
+
+    /// The settings of brokers that this authority has signed, each a controller too; `None` skips the test.
+    pub(crate) fn config(&self, brokers: usize, mutual: bool) -> Option<KafkaClusterConfig> {
         let jars = kafka_jars()?;
         let Identity { certificate, key } = self.sign("broker", "127.0.0.1");
         let keystore = self.folder.path().join("keystore.pem");
         let both = [key, certificate].map(|file| fs::read_to_string(file).unwrap());
         fs::write(&keystore, both.concat()).unwrap();
         let user = |(user, password): (&str, &str)| (user.to_owned(), password.to_owned());
-        let config = KafkaClusterConfig {
+        Some(KafkaClusterConfig {
             jars,
             brokers,
             controllers: brokers,
             keystore,
             client_authority: mutual.then(|| self.ca()),
             users: vec![user(USER), user(UNUSUAL)],
-        };
-        Some(KafkaCluster::start(&config).unwrap())
+            properties: Vec::new(),
+        })
     }
 
     pub(super) fn tls(&self, identity: Option<Identity>) -> Option<BrokerTls> {
