@@ -8,7 +8,7 @@ use crate::facts::rest_awaited;
 use crate::leader::busy_member;
 use crate::plan::{Deferral, NoPlan, Plan};
 use crate::reason::{CancelReason, DeferReason, Reason};
-use crate::record::{Handoff, Phase, Stop, UnbegunGrant};
+use crate::record::{DeathSign, Handoff, Phase, Stop, Suspicion, UnbegunGrant};
 use crate::state::{Entry, GroupState, Presence};
 use crate::stops::standing;
 use kafka_assigner_types::id::{Epoch, TopicPartition};
@@ -32,8 +32,8 @@ pub enum Cause {
         owner: MemberName,
         /// The state of the owner's session, as far as it is known.
         presence: Presence,
-        /// True if the process of the owner seems to be dead.
-        suspected: bool,
+        /// The mark that the process of the owner seems to be dead.
+        suspected: Option<Suspicion>,
         /// Under which epoch.
         epoch: Epoch,
         /// The reason for this owner.
@@ -201,7 +201,7 @@ fn ownership(state: &GroupState, at: &TopicPartition) -> Cause {
         Some((assignment, owner)) => Cause::Owned {
             owner: owner.name.clone(),
             presence: state.presence(&owner.member()),
-            suspected: state.suspicion(&owner.member()).is_some(),
+            suspected: state.suspicion(&owner.member()).cloned(),
             epoch: assignment.held_epoch(),
             why: assignment.why.clone(),
         },
@@ -261,7 +261,7 @@ impl fmt::Display for Cause {
             Self::NotInGroup => f.write_str("The group does not have this partition."),
             Self::Unowned => f.write_str("Nobody owns it."),
             Self::Owned { owner, presence, suspected, epoch, why } => {
-                write!(f, "{owner} owns it at epoch {epoch}{}: {why}.", aside(*presence, *suspected))
+                write!(f, "{owner} owns it at epoch {epoch}{}: {why}.", aside(*presence, suspected.as_ref()))
             }
             Self::NotBegun { owner, grant: Some(grant) } => write!(f, "{owner} has not begun it: {grant}."),
             Self::NotBegun { owner, grant: None } => {
@@ -319,13 +319,24 @@ fn stop_sentence(f: &mut fmt::Formatter<'_>, stop: &Stop, stands: bool) -> fmt::
     }
 }
 
-const fn aside(presence: Presence, suspected: bool) -> &'static str {
-    match presence {
-        Presence::Here if suspected => ", though its process seems to be dead",
-        Presence::Here => "",
-        Presence::Ending => ", though its session is being ended",
-        Presence::Gone => ", though its session is over",
-        Presence::Unknown => ", though its registration can't be read",
+fn aside(presence: Presence, suspected: Option<&Suspicion>) -> String {
+    match (presence, suspected) {
+        (Presence::Here, Some(mark)) => {
+            let (sign, by) = (sign_words(&mark.sign), &mark.by);
+            format!(", though its process seems to be dead, since {sign}, as {by} saw")
+        }
+        (Presence::Here, None) => String::new(),
+        (Presence::Ending, _) => ", though its session is being ended".to_owned(),
+        (Presence::Gone, _) => ", though its session is over".to_owned(),
+        (Presence::Unknown, _) => ", though its registration can't be read".to_owned(),
+    }
+}
+
+fn sign_words(sign: &DeathSign) -> &str {
+    match sign {
+        DeathSign::Detached => "its stream ended",
+        DeathSign::Silent => "its heartbeats stopped",
+        DeathSign::Other(sign) => sign,
     }
 }
 
@@ -352,6 +363,18 @@ mod tests {
             "{told:?}"
         );
         assert_eq!(told[1], "balanced leaves it where it is.");
+    }
+
+    #[test]
+    fn a_suspected_owner_is_explained_with_the_sign_and_with_the_instance_that_saw_it() {
+        let mut group = TestGroup::with_topics(&[("t", 1)]);
+        let a = group.join("a");
+        group.settle();
+        group.suspect(&a, DeathSign::Detached);
+        let told = told(&group, &tp("t", 0));
+        let by = &group.state.suspicion(&a).unwrap().by;
+        let expected = format!("its process seems to be dead, since its stream ended, as {by} saw");
+        assert!(!by.is_empty() && told[0].contains(&expected), "{told:?}");
     }
 
     #[test]

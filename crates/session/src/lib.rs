@@ -1,4 +1,4 @@
-//! What consumers and routers share: the session with the service, the calls around it, and the clock by which both act.
+//! The part that consumers and routers share: the session with the service, the calls around it, and the clock by which both act.
 //!
 //! It is for the crates of the client and the router, and for simulations that put a transport or a clock of their own under
 //! them. Programs need it for nothing else, and its interface may change with any version.
