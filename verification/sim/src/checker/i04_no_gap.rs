@@ -15,7 +15,6 @@ use kafka_assigner_types::id::{Epoch, TopicPartition};
 
 use super::excuses::Excuses;
 use super::{Findings, Invariant, Step};
-use crate::fault::Fault;
 use crate::history::{Entry, What, Why};
 
 #[derive(Debug)]
@@ -25,8 +24,6 @@ pub(super) struct NoGap {
     /// The partitions whose owner stops before the next one begins.
     strict: BTreeSet<TopicPartition>,
     excuses: Excuses,
-    /// True once the store has given leases their whole time again: one that stands still may keep what it has until it goes on.
-    has_revived: bool,
 }
 
 /// One partition that was processed before.
@@ -52,13 +49,7 @@ struct Gap {
 
 impl NoGap {
     pub(super) fn new(patience: Duration) -> Self {
-        Self {
-            patience,
-            places: BTreeMap::new(),
-            strict: BTreeSet::new(),
-            excuses: Excuses::default(),
-            has_revived: false,
-        }
+        Self { patience, places: BTreeMap::new(), strict: BTreeSet::new(), excuses: Excuses::default() }
     }
 
     fn began(
@@ -121,7 +112,7 @@ impl NoGap {
             true => self.excuses.put_off(&gap.involved, (gap.since, gap.by), self.patience),
             false => gap.by,
         };
-        if now > by && !(self.has_revived && gap.why == Why::Frozen) {
+        if now > by {
             let (who, why, lasted) = (&gap.who, gap.why, now - gap.since);
             let what = format!("nobody worked on {at} for {lasted:?}, since {who} ended ({why:?})");
             findings.report(gap.since, what);
@@ -175,7 +166,6 @@ impl Invariant for NoGap {
         self.excuses.entry(entry);
         match &entry.what {
             What::Began { process, at, epoch, .. } => self.began(entry, *process, at, *epoch, findings),
-            What::Happened { fault: Fault::LeasesRevived, .. } => self.has_revived = true,
             What::Ended { process, consumer, at, why } => self.ended(entry, *process, consumer, at, *why),
             _ => {}
         }

@@ -60,7 +60,8 @@ impl Driver {
         let Some(still) = self.victim(|_| true) else { return };
         let consumer = self.consumer(still);
         let (every, span) = (revival.every(self.world.shape.ttl()), self.world.shape.patience() * 2);
-        self.world.history.excuse(&consumer, Duration::ZERO);
+        // It may keep what it has until it goes on.
+        self.world.history.excuse(&consumer, span);
         let to = format!("each {every:?}, while {consumer} stands still");
         self.world.history.happened(Fault::LeasesRevived, to);
         self.world.freeze(still);
