@@ -97,7 +97,7 @@ impl Instance {
             store_contact: StoreContact::default(),
             silence_turns: SilenceTurns::default(),
             fallen_store: Notify::new(),
-            clock: Monotonic::start(),
+            clock: Monotonic::drifting(options.clock_drift_ppm),
             history: RwLock::default(),
             stop: CancellationToken::new(),
             leaving: CancellationToken::new(),

@@ -46,6 +46,10 @@ pub struct Options {
     pub suspect_after: Duration,
     /// The start of the instance's random numbers. Take a random one, except to repeat a run.
     pub seed: u64,
+    /// The time by which the clock that leaders decide by runs faster than the runtime's time, in millionths, or slower
+    /// where it is negative; above -1 000 000. Default 0; other values are for simulations, as clocks of two machines differ
+    /// by up to a few hundred.
+    pub clock_drift_ppm: i32,
     /// The wall clock, for what people read.
     pub wall: WallClock,
     /// The listener for invariants that a leader's pass breaks. Default `None`: then passes are linted in debug builds
@@ -119,6 +123,7 @@ impl Options {
             stream_patience: Duration::from_secs(5),
             suspect_after: Duration::from_secs(1),
             seed,
+            clock_drift_ppm: 0,
             wall: WallClock::system(),
             on_violation: None,
         }

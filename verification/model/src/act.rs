@@ -101,6 +101,7 @@ fn carry_out(protocol: &Protocol, world: &mut World, step: Step) -> Option<()> {
         | Step::Lead(..)
         | Step::LeadUnknown(..)
         | Step::Overdue(..)
+        | Step::FreezeOverdue(..)
         | Step::Land
         | Step::Abort(..)
         | Step::Depose => leading::lead(protocol, world, step),
@@ -121,6 +122,7 @@ fn carry_out(protocol: &Protocol, world: &mut World, step: Step) -> Option<()> {
         Step::TellRouter(_)
         | Step::SayRouter(..)
         | Step::JoinRouter(_)
+        | Step::WakeRouter(_)
         | Step::CrashRouter(_)
         | Step::ExpireRouter(_)
         | Step::Request(..)
@@ -128,6 +130,8 @@ fn carry_out(protocol: &Protocol, world: &mut World, step: Step) -> Option<()> {
         Step::Fence(_)
         | Step::Crash(_)
         | Step::Age(_)
+        | Step::Grace(_)
+        | Step::GraceOver(_)
         | Step::Beat(_)
         | Step::SlowBeat(_)
         | Step::BeatAnswered(_)

@@ -36,6 +36,8 @@ pub struct Bounds {
     pub ends: u8,
     /// An instance marks a session as one of a dead process.
     pub suspicions: u8,
+    /// An instance answers a session that the store can't be reached: in `overlap` it goes on for its outage grace.
+    pub graces: u8,
     /// Between the parts of a heartbeat (read, keep alive, read) something else happens.
     pub slow_beats: u8,
     /// A second process registers under a name whose process lives.
@@ -79,6 +81,10 @@ pub struct Bounds {
     pub router_joins: u8,
     /// True if those that join later never say a word.
     pub mute: bool,
+    /// Routers, of those at the start, that stand still: they are told nothing, and say nothing.
+    pub stuck: u8,
+    /// Routers that stand still and go on at some time.
+    pub wakes: u8,
     /// Routers that may die.
     pub router_crashes: u8,
     /// Requests that routers get.

@@ -1,6 +1,6 @@
 //! The checks of what must hold.
 
-use kafka_assigner_core::record::{Handoff, Phase};
+use kafka_assigner_core::record::{Assignment, Handoff, Phase};
 use kafka_assigner_core::state::{Entry, Presence};
 use kafka_assigner_core::view::Role;
 use kafka_assigner_types::id::{Member, TopicPartition};
@@ -19,6 +19,19 @@ impl World {
         self.check_sessions(before);
         self.check_takeovers(before);
         self.check_prepared(before);
+        self.excuse_grants_to_the_dead(before);
+    }
+
+    /// Nobody knows of one that is granted again what it stopped at whether it went on before it died.
+    fn excuse_grants_to_the_dead(&mut self, before: &Scene) {
+        for (at, log) in &mut self.logs {
+            let Some(granted) = self.now.state.assignment(at) else { continue };
+            let is_new =
+                before.state.assignment(at).map(Assignment::held_epoch) != Some(granted.held_epoch());
+            let is_its = |session: &Session| granted.owner.as_ref().is_some_and(|o| o.is(&session.member));
+            let is_dead = self.sessions.iter().any(|session| !session.is_active() && is_its(session));
+            log.is_excused |= is_new && is_dead;
+        }
     }
 
     /// A session that is ended by its mark was not heard since it was marked.
@@ -113,6 +126,10 @@ impl World {
             return false;
         };
         let router = &self.routers[request.router];
+        let is_left_out = |handoff: &Handoff| handoff.without.contains(&router.member.name);
+        if before.state.handoff(lead).is_some_and(is_left_out) {
+            return false;
+        }
         let froze = before.state.handoffs().get(lead).map(Entry::mod_revision);
         let came = before.state.routers().get(&router.member.name).map(Entry::mod_revision);
         router.alive && self.now.state.is_routing(&router.member) && came < froze
@@ -198,7 +215,15 @@ impl World {
     fn is_work_lost_with(&self, dead: usize, at: &TopicPartition) -> bool {
         let session = &self.sessions[dead];
         let named = self.now.state.assignment(at).and_then(|a| a.owner.as_ref());
-        session.holds.contains_key(at) || named.is_some_and(|owner| owner.is(&session.member))
+        let has_it = session.holds.contains_key(at) || named.is_some_and(|owner| owner.is(&session.member));
+        has_it && !self.has_stopped(session, at)
+    }
+
+    /// True if the store knows where it stopped, and has not granted it to anybody since, who might have gone on.
+    fn has_stopped(&self, session: &Session, at: &TopicPartition) -> bool {
+        let moves = |handoff: &&Handoff| handoff.old == session.member && handoff.phase.is_in_flight();
+        let handoff = self.now.state.handoff_of(at).filter(moves);
+        handoff.is_some_and(|handoff| handoff.final_offset(at).is_some())
     }
 
     fn is_worker(&self, dead: usize, at: &TopicPartition) -> bool {

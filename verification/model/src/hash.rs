@@ -82,12 +82,13 @@ impl World {
                 scene.leases.remaining(session.lease).map(seconds_left).hash(state);
                 scene.rests.remaining(session.lease).map(seconds_left).hash(state);
             }
-            (&scene.waited_out, scene.is_quiet).hash(state);
+            (&scene.waited_out, scene.quiet, scene.missed).hash(state);
         }
         self.terms.map(|term| term.map(|term| ranks.rank(term))).hash(state);
         for session in &self.sessions {
             ranks.rank(session.seen).hash(state);
             (&session.member, session.life, session.claim, session.is_beating).hash(state);
+            (session.stale_life, session.has_grace).hash(state);
             (session.alive, session.fenced, session.is_heard, session.instance).hash(state);
             (&session.roles, &session.topics).hash(state);
             (&session.works, &session.in_works).hash(state);
@@ -95,12 +96,13 @@ impl World {
         }
         for router in &self.routers {
             ranks.rank(router.seen).hash(state);
-            (&router.member, router.alive, router.is_mute, &router.table).hash(state);
+            (&router.member, router.alive, router.is_mute, router.is_stuck, &router.table).hash(state);
         }
         if let Some(late) = &self.limbo {
             late.instance.hash(state);
             ranks.txn(&late.txn, state);
         }
+        self.missed.as_ref().map(|(.., times)| *times).hash(state);
         (&self.logs, &self.request, &self.flight).hash(state);
         (&self.stray, &self.spoiled, &self.excused, self.broken).hash(state);
     }

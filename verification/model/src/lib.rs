@@ -15,7 +15,8 @@
 //!
 //! Time is what is left of leases: more than a third, a third at most, nothing. A claim counts from before its lease
 //! was kept alive last, so it is over at the latest when a third is left. A process that stands still does not renew
-//! its lease, and when it wakes it acts as its clock lets it.
+//! its lease, and when it wakes it acts as its clock lets it. In `overlap` it goes on beyond its claim for its outage grace, where
+//! an instance has answered that the store can't be reached.
 //!
 //! Two liberties keep equal situations equal. States are compared with their revisions by rank. And the store's
 //! revision is kept out of epochs, which then count from 1: that epochs rise over revisions, deleted groups and
@@ -25,8 +26,7 @@
 //! breaks nothing ([`control`]): that shows that the model can see, and that it is the rule which counts.
 //! [`suite`] lists what is explored; `cargo xtask model` explores all of it, the tests a part.
 //!
-//! Not in the model: standbys, warm-up progress, the order within a router's stash, routers that are left out, records
-//! that are expected to be short. Start reading at [`step`], then [`world`], then [`property`].
+//! Not in the model: standbys, warm-up progress, the order within a router's stash, records that are expected to be short. Start reading at [`step`], then [`world`], then [`property`].
 
 pub mod bounds;
 pub mod control;

@@ -17,6 +17,8 @@ pub struct Router {
     pub alive: bool,
     /// True if it never says a word.
     pub is_mute: bool,
+    /// True if it stands still: nothing it is told arrives, and it says no word.
+    pub is_stuck: bool,
     /// The instance that holds its stream.
     pub instance: usize,
     /// The highest revision that it has seen.

@@ -9,6 +9,7 @@ use kafka_assigner_core::advance::{advance, advance_by};
 use kafka_assigner_core::claim::{Leases, Remaining, doubtful};
 use kafka_assigner_core::key::{DEFAULT_PREFIX, Key, Layout};
 use kafka_assigner_core::leader::{Leader, LeaderContext, Memory, Pass, StepInputs};
+use kafka_assigner_core::record::Phase;
 use kafka_assigner_core::rules::{OVERLAP, Rule, of_mode};
 use kafka_assigner_core::state::GroupState;
 use kafka_assigner_core::test_group::MapStore;
@@ -20,6 +21,9 @@ use kafka_assigner_types::moment::{Moment, WallMillis};
 /// Since when a lease is gone, or a grant is as it is, that is not waited out when a leader decides.
 const JUST_NOW: Moment = Moment(Duration::from_secs(2_000_000));
 
+/// Since when a grant is as it is, when a leader decides, for longer than a claim lasts and less than an outage grace does.
+const WITHIN_A_GRACE: Moment = Moment(Duration::from_secs(500));
+
 /// Since when handoffs are in their phases: the leader decides before any deadline of theirs.
 const BEGUN: Moment = Moment(Duration::from_secs(600));
 
@@ -29,6 +33,17 @@ const DECIDING: Moment = Moment(Duration::from_secs(601));
 
 /// When every deadline is over.
 const OVERDUE: Moment = Moment(Duration::from_secs(1_000_000));
+
+/// For how long a leader has seen the grants as they are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Quiet {
+    /// Not long enough for anything.
+    No,
+    /// Longer than a claim lasts.
+    Claims,
+    /// Longer than an outage grace lasts.
+    Graces,
+}
 
 /// The store as it was at one revision.
 #[derive(Debug, Clone)]
@@ -45,8 +60,10 @@ pub struct Scene {
     pub rests: Leases,
     /// The leases that are gone for longer than a claim lasts.
     pub waited_out: BTreeSet<LeaseId>,
-    /// True if a leader has seen the grants as they are for longer than any claim lasts.
-    pub is_quiet: bool,
+    /// For how long a leader has seen the grants as they are.
+    pub quiet: Quiet,
+    /// How many freezes in a row the leader remembers that a router kept from ending.
+    pub missed: u8,
     /// How many handoffs have begun so far: new ids are dealt from here.
     pub begun: u64,
     decided: [OnceLock<Pass>; 2],
@@ -58,7 +75,8 @@ impl PartialEq for Scene {
             && self.leases == other.leases
             && self.rests == other.rests
             && self.waited_out == other.waited_out
-            && self.is_quiet == other.is_quiet
+            && self.quiet == other.quiet
+            && self.missed == other.missed
     }
 }
 
@@ -72,7 +90,8 @@ impl Default for Scene {
             leases: Leases::default(),
             rests: Leases::default(),
             waited_out: BTreeSet::new(),
-            is_quiet: false,
+            quiet: Quiet::No,
+            missed: 0,
             begun: 0,
             decided: Default::default(),
         }
@@ -101,11 +120,12 @@ impl Scene {
         state.apply(changes, Revision(0));
         let begun = changes.iter().filter(|change| self.is_beginning(change)).count();
         Self {
-            memory: recall(&state, false),
+            memory: recall(&state, Quiet::No),
             leases: Leases::default(),
             rests: Leases::default(),
             waited_out: BTreeSet::new(),
-            is_quiet: false,
+            quiet: Quiet::No,
+            missed: 0,
             shelf,
             state,
             begun: self.begun + begun as u64,
@@ -128,25 +148,52 @@ impl Scene {
         let mut state = GroupState::new(layout.clone());
         state.reset(&snapshot);
         let bare = Self { state, ..self.clone() };
-        bare.answered(self.leases.clone(), self.waited_out.clone(), self.is_quiet)
+        bare.answered(self.leases.clone(), self.waited_out.clone(), self.quiet)
     }
 
     /// The scene with what the store said of the leases in doubt; of those that are gone, `waited_out` are so for
-    /// longer than a claim lasts. Where `is_quiet`, the grants have been as they are for as long.
+    /// longer than a claim lasts. The grants have been as they are for as long as `quiet` says.
     #[must_use]
-    pub fn answered(&self, leases: Leases, waited_out: BTreeSet<LeaseId>, is_quiet: bool) -> Self {
-        let mut memory = recall(&self.state, is_quiet);
+    pub fn answered(&self, leases: Leases, waited_out: BTreeSet<LeaseId>, quiet: Quiet) -> Self {
+        let mut memory = recall(&self.state, quiet);
         for lease in leases.gone().collect::<Vec<_>>() {
             let since = if waited_out.contains(&lease) { Moment::default() } else { JUST_NOW };
             memory.see_leases(&[(lease, Remaining::Gone)].into_iter().collect(), since);
         }
-        Self { memory, leases, waited_out, is_quiet, decided: Default::default(), ..self.clone() }
+        Self { memory, leases, waited_out, quiet, missed: 0, decided: Default::default(), ..self.clone() }
     }
 
     /// The scene with what the store said of the leases of suspects.
     #[must_use]
     pub fn rested(&self, rests: Leases) -> Self {
         Self { rests, decided: Default::default(), ..self.clone() }
+    }
+
+    /// The scene as a leader sees it who has seen a freeze stand, and be called off, so many times.
+    #[must_use]
+    pub fn remembering(&self, (froze, cancelled): (&Self, &Self), times: u8) -> Self {
+        let mut memory = self.memory.clone();
+        for time in 0..u64::from(times) {
+            let at = |part| Moment(Duration::from_secs(10 * time + part));
+            for (scene, part) in [(froze, 1), (cancelled, 2)] {
+                for of in froze.state.handoffs().keys() {
+                    let _ended = memory.see_phase(&scene.state, of, at(part));
+                }
+            }
+        }
+        // What stands here stands since it began.
+        for of in froze.state.handoffs().keys().chain(self.state.handoffs().keys()) {
+            let _former = memory.see_phase(&self.state, of, BEGUN);
+        }
+        Self { memory, missed: times, decided: Default::default(), ..self.clone() }
+    }
+
+    /// The partitions whose handoff freezes.
+    pub fn freezes(&self) -> impl Iterator<Item = &TopicPartition> {
+        let is_freezing = |at: &&TopicPartition| {
+            self.state.handoff(at).is_some_and(|handoff| handoff.phase == Phase::Freezing)
+        };
+        self.state.handoffs().keys().filter(is_freezing)
     }
 
     /// The leases of suspects that a leader asks about.
@@ -236,10 +283,15 @@ impl Scene {
     }
 }
 
-fn recall(state: &GroupState, is_quiet: bool) -> Memory {
+fn recall(state: &GroupState, quiet: Quiet) -> Memory {
     let mut memory = Memory::default();
-    if !is_quiet {
-        state.assignments().keys().for_each(|at| memory.see_grant(state, at, JUST_NOW));
+    let since = match quiet {
+        Quiet::No => Some(JUST_NOW),
+        Quiet::Claims => Some(WITHIN_A_GRACE),
+        Quiet::Graces => None,
+    };
+    if let Some(since) = since {
+        state.assignments().keys().for_each(|at| memory.see_grant(state, at, since));
     }
     for at in state.handoffs().keys() {
         memory.see_phase(state, at, BEGUN);

@@ -22,6 +22,11 @@ pub struct Session {
     pub life: Life,
     /// True if its own clock says that it may act.
     pub claim: bool,
+    /// What is left of the lease by the account of a leader of the store that was deposed: it knows of no heartbeat since.
+    /// Only the variant that asks such a one tells the two apart.
+    pub stale_life: Life,
+    /// True if an instance has answered that the store can't be reached: in `overlap` it goes on for its outage grace.
+    pub has_grace: bool,
     /// True if a heartbeat of it has kept the lease alive and waits for its second read.
     pub is_beating: bool,
     /// True if it was heard since it was marked last, or was never marked.
@@ -120,8 +125,9 @@ impl Session {
     /// True if it would act on `at` now: it was told that it is the owner, and its clock lets it.
     #[must_use]
     pub fn may_act(&self, at: &TopicPartition) -> bool {
+        let is_overlap = || matches!(self.roles.get(at), Some(Role::Owner { mode: Mode::Overlap, .. }));
         self.is_active()
-            && self.claim
+            && (self.claim || self.has_grace && is_overlap())
             && (self.works.contains(at)
                 || self.in_works.contains(at)
                 || matches!(self.roles.get(at), Some(Role::Owner { .. })))
@@ -201,7 +207,14 @@ impl Session {
         self.topics.clear();
         self.holds.clear();
         self.claim = false;
+        self.has_grace = false;
         self.is_beating = false;
+    }
+
+    /// True if it may still act on something: by its claim, or in `overlap` by its outage grace.
+    #[must_use]
+    pub const fn may_act_at_all(&self) -> bool {
+        self.is_active() && (self.claim || self.has_grace)
     }
 }
 

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use kafka_assigner_core::record::{Handoff, Standing};
 
 use crate::act;
+use crate::router::Router;
 use crate::step::Protocol;
 use crate::world::World;
 
@@ -73,7 +74,8 @@ impl Protocol {
         let takes = |name: &_| state.registration(name).is_some_and(|c| c.standing == Standing::Active);
         let has_taker = state.consumers().keys().any(takes);
         let is_worked_on = world.excused.is_empty() && world.partitions().all(|at| world.workers(&at) == 1);
-        let is_served = world.request.as_ref().is_none_or(|request| !world.routers[request.router].alive);
+        let may_wait = |router: &Router| !router.alive || router.is_stuck;
+        let is_served = world.request.as_ref().is_none_or(|request| may_wait(&world.routers[request.router]));
         match has_taker {
             true => state.handoffs().is_empty() && is_worked_on && is_served && has_its_mode(world),
             // Where the old owner stopped is kept for whoever comes.

@@ -38,6 +38,8 @@ pub enum Step {
     LeadUnknown(usize, usize),
     /// A phase is overdue: its step is carried out; later, where nobody learns the outcome.
     Overdue(usize, TopicPartition, bool),
+    /// A freeze that waits for a router which stands still is overdue.
+    FreezeOverdue(usize, TopicPartition),
     /// The write of unknown outcome arrives at the store.
     Land,
     /// An operator asks an instance to stop a handoff.
@@ -72,6 +74,10 @@ pub enum Step {
     Crash(usize),
     /// A lease that nobody keeps alive gets older.
     Age(usize),
+    /// An instance answers a session that the store can't be reached.
+    Grace(usize),
+    /// The outage grace of a session is over.
+    GraceOver(usize),
     /// A heartbeat of a session that stood still is answered.
     Beat(usize),
     /// A heartbeat has kept its lease alive, and its second read is still to come.
@@ -116,6 +122,8 @@ pub enum Step {
     SayRouter(usize, TopicPartition),
     /// A router registers.
     JoinRouter(u8),
+    /// A router that stood still goes on.
+    WakeRouter(usize),
     /// A router dies.
     CrashRouter(usize),
     /// The lease of a dead router runs out.
@@ -165,6 +173,14 @@ impl Protocol {
         (0..world.sessions.len()).for_each(|number| self.progress_of(world, number, steps));
         self.progress_of_routers(world, steps);
         steps.extend((0..world.sessions.len()).filter(|number| world.is_awaited(*number)).map(Step::Forgo));
+        let graced = world.sessions.iter().enumerate().filter(|(_, session)| session.has_grace);
+        steps.extend(graced.map(|(number, _)| Step::GraceOver(number)));
+        if world.routers.iter().any(|router| router.is_stuck) {
+            for instance in (0..world.views.len()).filter(|instance| world.terms[*instance].is_some()) {
+                let freezes = world.views[instance].freezes();
+                steps.extend(freezes.map(|at| Step::FreezeOverdue(instance, at.clone())));
+            }
+        }
     }
 
     fn progress_of(&self, world: &World, number: usize, steps: &mut Vec<Step>) {
@@ -219,7 +235,11 @@ impl Protocol {
             }
         }
         if let Some(request) = &world.request {
-            steps.push(if request.sent.is_some() { Step::Deliver(false) } else { Step::Send });
+            let is_stuck = world.routers[request.router].is_stuck;
+            match request.sent {
+                Some(_) => steps.push(Step::Deliver(false)),
+                None => steps.extend((!is_stuck).then_some(Step::Send)),
+            }
         }
     }
 
@@ -270,6 +290,7 @@ impl Protocol {
         let mut push = |budget: u8, step: Step| steps.extend((budget > 0).then_some(step));
         push(left.crashes, Step::Crash(number));
         push(left.reconnects, Step::Reconnect(number));
+        push(if session.claim && !session.has_grace { left.graces } else { 0 }, Step::Grace(number));
         // Also one that another session took over from says that it has stopped.
         push(left.leaves, Step::Leave(number));
         if world.is_registered(session) {
@@ -300,6 +321,8 @@ impl Protocol {
         }
         for (number, _) in world.routers.iter().enumerate().filter(|(_, router)| router.alive) {
             steps.extend((left.router_crashes > 0).then_some(Step::CrashRouter(number)));
+            let may_wake = left.wakes > 0 && world.routers[number].is_stuck;
+            steps.extend(may_wake.then_some(Step::WakeRouter(number)));
             if left.requests > 0 && world.request.is_none() {
                 steps.extend(world.partitions().map(|at| Step::Request(number, at)));
             }

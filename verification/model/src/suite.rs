@@ -87,6 +87,10 @@ fn overlap() -> Vec<Scenario> {
             switched(Overlap, Exclusive, |b| (b.switches, b.deadlines) = (2, 1)),
         ),
         scenario(
+            "switched, with an outage grace",
+            switched(Overlap, Exclusive, |b| (b.graces, b.pauses, b.expiries, b.drains) = (1, 1, 1, 0)),
+        ),
+        scenario(
             "switched, given back",
             switched(Overlap, Exclusive, |b| (b.crashes, b.deadlines, b.expiries) = (1, 1, 1)),
         ),
@@ -147,7 +151,10 @@ fn exclusive() -> Vec<Scenario> {
         scenario("two leaders", strict(|b| (b.instances, b.depositions, b.unknowns) = (2, 1, 1))),
         scenario("reconnects", strict(|b| (b.instances, b.reconnects, b.pauses) = (2, 1, 1))),
         scenario("catch up", strict(|b| (b.catch_up, b.deadlines, b.failures, b.records) = (true, 1, 1, 1))),
-        scenario("catch up and crash", strict(|b| (b.catch_up, b.crashes, b.deadlines) = (true, 1, 1))),
+        scenario(
+            "catch up and crash",
+            strict(|b| (b.catch_up, b.crashes, b.deadlines, b.records) = (true, 1, 1, 1)),
+        ),
         scenario(
             "two partitions",
             strict(|b| (b.partitions, b.sessions, b.crashes, b.drains) = (2, 1, 1, 0)),
@@ -183,6 +190,10 @@ fn routed() -> Vec<Scenario> {
         scenario("zombie", strict(|b| (b.pauses, b.expiries, b.requests, b.flights) = (1, 1, 1, 1))),
         scenario("a router joins late", strict(|b| (b.router_joins, b.mute) = (1, true))),
         scenario("a router comes back", strict(|b| (b.router_joins, b.router_crashes) = (1, 1))),
+        scenario(
+            "a router that is left out comes back",
+            strict(|b| (b.stuck, b.wakes, b.requests) = (1, 1, 1)),
+        ),
         scenario("two leaders", strict(|b| (b.instances, b.depositions, b.unknowns) = (2, 1, 1))),
         scenario("restart", strict(|b| (b.sessions, b.restarts, b.drains) = (1, 1, 0))),
         scenario("switched to exclusive", switched(Routed, Exclusive, |b| (b.routers, b.sessions) = (1, 0))),
@@ -270,6 +281,12 @@ fn overlap_faults() -> Vec<Fault> {
             switched(Overlap, Exclusive, |b| (b.sessions, b.twins) = (2, 1)),
             Invariant::SingleHolder,
         ),
+        fault(
+            "grace forgotten",
+            Variant::GraceForgotten,
+            switched(Overlap, Exclusive, |b| (b.graces, b.pauses, b.expiries, b.drains) = (1, 1, 1, 0)),
+            Invariant::SingleHolder,
+        ),
         fault("mark removed late", Variant::MarkRemovedLate, two(|b| b.suspicions = 1), Invariant::Heard),
         fault("takeover unguarded", Variant::TakeoverUnguarded, two(|b| b.suspicions = 1), Invariant::Heard),
         fault("never cleared", Variant::NeverCleared, two(|b| b.crashes = 1), Invariant::Liveness),
@@ -308,6 +325,7 @@ fn exclusive_faults() -> Vec<Fault> {
             one,
         ),
         fault("asked early", Variant::AskedEarly, twin, one),
+        fault("term read after", Variant::TermReadAfter, twin, one),
         fault(
             "ends and grants",
             Variant::EndsAndGrants,
@@ -353,6 +371,12 @@ fn exclusive_faults() -> Vec<Fault> {
             Invariant::NoLostWork,
         ),
         fault(
+            "release drops its offset",
+            Variant::ReleaseDropsOffset,
+            strict(|b| (b.catch_up, b.crashes, b.deadlines, b.records) = (true, 1, 1, 1)),
+            Invariant::NoLostWork,
+        ),
+        fault(
             "offset invented",
             Variant::OffsetInvented,
             strict(|b| (b.names, b.present, b.drains, b.deadlines, b.records) = (3, 3, 2, 2, 1)),
@@ -380,6 +404,12 @@ fn routed_faults() -> Vec<Fault> {
             "late joiner awaited",
             Variant::LateJoinerAwaited,
             strict(|b| (b.router_joins, b.mute) = (1, true)),
+            Invariant::Liveness,
+        ),
+        fault(
+            "misses forgotten",
+            Variant::MissesForgotten,
+            strict(|b| (b.stuck, b.wakes, b.requests) = (1, 1, 1)),
             Invariant::Liveness,
         ),
         fault(

@@ -68,6 +68,14 @@ pub enum Variant {
     LetGoEarly,
     /// A grant in `overlap` becomes a strict one while those who owned it before may still act.
     SwitchedAtOnce,
+    /// A switch of the mode waits for claims, and not for outage graces.
+    GraceForgotten,
+    /// The rest of a lease is believed to a leader of the store that was deposed by then.
+    TermReadAfter,
+    /// A handoff that nobody ends leaves without the offset at which its old owner stopped.
+    ReleaseDropsOffset,
+    /// A leader forgets which routers kept the last freezes from ending.
+    MissesForgotten,
     /// The mark of a session is removed after its heartbeat was confirmed.
     MarkRemovedLate,
     /// The end of a suspect's session is not guarded on its mark.

@@ -13,15 +13,16 @@ use kafka_assigner_core::record::{
 use kafka_assigner_core::session::open;
 use kafka_assigner_core::state::Presence;
 use kafka_assigner_core::test_group::tp;
+use kafka_assigner_types::claim::LONGEST_OUTAGE_GRACE;
 use kafka_assigner_types::id::{HandoffId, Incarnation, Member, TopicPartition};
 use kafka_assigner_types::kv::{Lease, LeaseId, Op, Revision, Txn};
-use kafka_assigner_types::moment::WallMillis;
+use kafka_assigner_types::moment::{WallMillis, millis};
 
 use crate::bounds::Bounds;
 use crate::log::{Flight, Log};
 use crate::property::Invariant;
 use crate::router::{Request, Router};
-use crate::scene::Scene;
+use crate::scene::{Quiet, Scene};
 use crate::session::{Life, Said, Session};
 use crate::topic::topic_id;
 
@@ -56,6 +57,10 @@ pub struct World {
     pub excused: BTreeSet<TopicPartition>,
     /// True if the owner changes without the words of the phases in between, see [`crate::Variant::ThreePhases`].
     pub has_three_phases: bool,
+    /// The outage grace of every session, in milliseconds; 0 where none is played.
+    pub outage_grace_ms: u64,
+    /// The last freeze that a router kept from ending, as it stood and as it was called off, and how many there were.
+    pub missed: Option<(Arc<Scene>, Arc<Scene>, u8)>,
     /// True if sessions are ended without regard to their marks, see [`crate::Variant::EndsAndGrants`].
     pub has_blind_ends: bool,
     /// What is broken.
@@ -114,8 +119,9 @@ pub(crate) fn lease(number: usize) -> Lease {
 }
 
 /// The registration of a client that can do everything.
-pub(crate) fn registration(incarnation: Incarnation) -> Consumer {
+pub(crate) fn registration(incarnation: Incarnation, outage_grace_ms: u64) -> Consumer {
     let consumer = Consumer::new(incarnation, 30_000, Renewal::Client, WallMillis(0));
+    let consumer = Consumer { outage_grace_ms, ..consumer };
     let capabilities = [Capability::Taken, Capability::Drain, Capability::CatchUp, Capability::Rest].into();
     Consumer { capabilities, ..consumer }
 }
@@ -146,10 +152,12 @@ impl World {
             excused: partitions,
             has_three_phases: false,
             has_blind_ends: false,
+            outage_grace_ms: if bounds.graces > 0 { millis(LONGEST_OUTAGE_GRACE) } else { 0 },
+            missed: None,
             broken: None,
         };
         world.register(0, false);
-        (0..bounds.routers).for_each(|number| world.register_router(number, false));
+        (0..bounds.routers).for_each(|number| world.register_router(number, number < bounds.stuck));
         world.views.fill(Arc::clone(&world.now));
         world
     }
@@ -191,6 +199,11 @@ impl World {
         self.now.state.consumers().keys().any(takes)
     }
 
+    /// The registration of a client of this world.
+    pub(crate) fn registration(&self, incarnation: Incarnation) -> Consumer {
+        registration(incarnation, self.outage_grace_ms)
+    }
+
     /// A process of the consumer `number` registers, in the place of whoever is registered under the name.
     pub(crate) fn register(&mut self, number: u8, keeps_incarnation: bool) {
         let serial = self.sessions.len();
@@ -205,13 +218,15 @@ impl World {
         let lease = lease(serial);
         let takes_over = self.now.state.registration(&member.name).map(|registered| registered.lease);
         let write =
-            open(self.now.state.layout(), &member.name, &registration(incarnation), lease, takes_over);
+            open(self.now.state.layout(), &member.name, &self.registration(incarnation), lease, takes_over);
         self.apply(&write.unfenced());
         self.sessions.push(Session {
             member,
             lease: lease.id,
             life: Life::Fresh,
             claim: true,
+            stale_life: Life::Fresh,
+            has_grace: false,
             is_beating: false,
             is_heard: true,
             alive: true,
@@ -234,11 +249,20 @@ impl World {
         let known = &self.views[instance].leases;
         let said = doubtful.keys().filter_map(|lease| Some((*lease, known.remaining(*lease)?)));
         let leases: Leases = said.collect();
-        let is_quiet = self.views[instance].is_quiet && self.has_the_same_grants(instance);
-        self.views[instance] = match leases == Leases::default() && !is_quiet {
+        let known = self.views[instance].quiet;
+        let quiet = if self.has_the_same_grants(instance) { known } else { Quiet::No };
+        self.views[instance] = match leases == Leases::default() && quiet == Quiet::No {
             true => Arc::clone(&self.now),
-            false => Arc::new(self.now.answered(leases, BTreeSet::new(), is_quiet)),
+            false => Arc::new(self.now.answered(leases, BTreeSet::new(), quiet)),
         };
+        self.remind(instance);
+    }
+
+    /// Lets an instance remember the freezes that a router kept from ending.
+    pub(crate) fn remind(&mut self, instance: usize) {
+        if let Some((froze, cancelled, times)) = self.missed.clone() {
+            self.views[instance] = Arc::new(self.views[instance].remembering((&froze, &cancelled), times));
+        }
     }
 
     /// True if the partitions are granted as the instance knows.
@@ -254,6 +278,15 @@ impl World {
             Some(Life::Fresh) => Remaining::Left(TTL),
             Some(Life::Third) => Remaining::Left(TTL / 3),
             Some(Life::Gone) | None => Remaining::Gone,
+        }
+    }
+
+    /// The same by the account of a leader of the store that was deposed by then, which knows of no heartbeat since.
+    pub(crate) fn stale_remaining(&self, lease: LeaseId) -> Remaining {
+        let life = self.sessions.iter().find(|session| session.lease == lease);
+        match (life.map(|session| session.stale_life), self.remaining(lease)) {
+            (Some(Life::Third), Remaining::Left(_)) => Remaining::Left(TTL / 3),
+            (_, told) => told,
         }
     }
 

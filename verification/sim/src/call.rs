@@ -5,7 +5,7 @@ use bytes::Bytes;
 /// One try of one request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Call {
-    /// What is to be executed once: a request that was not sent is tried again under its number.
+    /// A request, which is to be executed once: a request that was not sent is tried again under its number.
     pub(crate) request: u64,
     /// The try; no two share one.
     pub(crate) number: u64,

@@ -1,6 +1,7 @@
 //! Decides, from what happened, whether everything that must hold did. One file for each invariant, and
 //! for each side of I5.
 
+mod excuses;
 mod i01_single_holder;
 mod i02_epochs;
 mod i03_no_lost_work;
@@ -34,17 +35,18 @@ use kafka_assigner_core::state::GroupState;
 use kafka_assigner_types::id::TopicPartition;
 use kafka_assigner_types::kv::{Change, Revision, Snapshot};
 
+use crate::coverage::Counters;
 use crate::history::{Entry, What};
 use crate::shape::Shape;
 
 /// Something that must not happen, and did.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Violation {
-    /// Which invariant it breaks.
+    /// The invariant that it breaks.
     pub invariant: &'static str,
-    /// When, in the world's time.
+    /// The time of it, in the world's time.
     pub at: Duration,
-    /// What happened.
+    /// Something that happened.
     pub what: String,
 }
 
@@ -89,13 +91,13 @@ impl Step<'_> {
     }
 }
 
-/// Where violations are put down.
+/// Everything that is found to break one invariant, each with its time.
 #[derive(Debug, Default)]
-struct Findings(Vec<Violation>);
+struct Findings(Vec<(Duration, String)>);
 
 impl Findings {
-    fn report(&mut self, invariant: &'static str, at: Duration, what: impl Into<String>) {
-        self.0.push(Violation { invariant, at, what: what.into() });
+    fn report(&mut self, at: Duration, what: impl Into<String>) {
+        self.0.push((at, what.into()));
     }
 }
 
@@ -110,46 +112,93 @@ trait Invariant {
     /// Looks at one thing that happened.
     fn entry(&mut self, _entry: &Entry, _findings: &mut Findings) {}
 
+    /// The number of things that it could judge, under a name, where a world may give it none.
+    fn counted(&self) -> Option<(&'static str, u64)> {
+        None
+    }
+
     /// Looks back, once everything is over.
     fn finish(&mut self, _end: Duration, _state: &Arc<GroupState>, _findings: &mut Findings) {}
 }
 
-/// The violations of a history of such a world, by their times.
-pub(crate) fn check(entries: &[Entry], layout: &Layout, shape: &Shape) -> Vec<Violation> {
+/// A check of an invariant, under the invariant's name. Several checks may share one.
+struct Check {
+    name: &'static str,
+    invariant: Box<dyn Invariant>,
+    findings: Findings,
+}
+
+impl Check {
+    fn new(name: &'static str, invariant: impl Invariant + 'static) -> Self {
+        Self { name, invariant: Box::new(invariant), findings: Findings::default() }
+    }
+
+    fn look(&mut self, look: impl FnOnce(&mut dyn Invariant, &mut Findings)) {
+        look(&mut *self.invariant, &mut self.findings);
+    }
+
+    fn violations(self) -> impl Iterator<Item = Violation> {
+        let Self { name: invariant, findings, .. } = self;
+        findings.0.into_iter().map(move |(at, what)| Violation { invariant, at, what })
+    }
+}
+
+/// Everything that must hold in such a world.
+fn checks(entries: &[Entry], shape: &Shape) -> Vec<Check> {
     let patience = shape.patience();
-    let mut invariants: Vec<Box<dyn Invariant>> = vec![
-        Box::new(i01_single_holder::SingleHolder::default()),
-        Box::new(i02_epochs::Epochs::default()),
-        Box::new(i03_no_lost_work::NoLostWork::default()),
-        Box::new(i04_no_gap::NoGap::new(patience)),
-        Box::new(i05_no_lost_write::NoLostWrite::default()),
-        Box::new(i05_quiet::Quiet::default()),
-        Box::new(i05_order::Order::new(shape.stash.window)),
-        Box::new(i05_no_failure::NoFailure::new(patience, shape.stash)),
-        Box::new(i06_liveness::Liveness::default()),
-        Box::new(i07_one_writer::OneWriter),
-        Box::new(i08_ack_identity::AckIdentity::default()),
-        Box::new(i09_truth::Truth::new(entries)),
-        Box::new(i09_routes::TrueRoutes::new(entries)),
-        Box::new(i10_minimal::Minimal::default()),
-        Box::new(i11_fail_closed::FailClosed),
-        Box::new(i12_lint::Lint),
-        Box::new(i13_living::Living::default()),
-        Box::new(i14_same_topic::SameTopic::default()),
-        Box::new(i15_rest::Rest::default()),
-        Box::new(i16_restored::Restored::new(shape)),
-    ];
-    let mut findings = Findings::default();
+    vec![
+        Check::new("I1", i01_single_holder::SingleHolder::default()),
+        Check::new("I2", i02_epochs::Epochs::default()),
+        Check::new("I3", i03_no_lost_work::NoLostWork::default()),
+        Check::new("I4", i04_no_gap::NoGap::new(patience)),
+        Check::new("I5", i05_no_lost_write::NoLostWrite::default()),
+        Check::new("I5", i05_quiet::Quiet::default()),
+        Check::new("I5", i05_order::Order::new(shape.stash.window)),
+        Check::new("I5", i05_no_failure::NoFailure::new(patience, shape.stash)),
+        Check::new("I6", i06_liveness::Liveness::default()),
+        Check::new("I7", i07_one_writer::OneWriter),
+        Check::new("I8", i08_ack_identity::AckIdentity::default()),
+        Check::new("I9", i09_truth::Truth::new(entries)),
+        Check::new("I9", i09_routes::TrueRoutes::new(entries)),
+        Check::new("I10", i10_minimal::Minimal::default()),
+        Check::new("I11", i11_fail_closed::FailClosed),
+        Check::new("I12", i12_lint::Lint),
+        Check::new("I13", i13_living::Living::default()),
+        Check::new("I14", i14_same_topic::SameTopic::default()),
+        Check::new("I15", i15_rest::Rest::default()),
+        Check::new("I16", i16_restored::Restored::new(shape)),
+    ]
+}
+
+/// The names of all invariants that are checked, in their order.
+///
+/// ```
+/// let names = kafka_assigner_sim::invariants();
+/// assert_eq!((names.first(), names.contains(&"I16")), (Some(&"I1"), true));
+/// ```
+#[must_use]
+pub fn invariants() -> Vec<&'static str> {
+    let mut names: Vec<&str> = checks(&[], &Shape::draw(0)).iter().map(|check| check.name).collect();
+    names.dedup();
+    names
+}
+
+/// The violations of a history of such a world, by their times, and what was judged in it.
+pub(crate) fn check(entries: &[Entry], layout: &Layout, shape: &Shape) -> (Vec<Violation>, Counters) {
+    let mut checks = checks(entries, shape);
     let mut replay = Replay::new(entries, layout);
     for entry in entries {
-        replay.entry(entry, &mut invariants, &mut findings);
+        replay.entry(entry, &mut checks);
     }
     let end = entries.last().map_or(Duration::ZERO, |entry| entry.at);
-    for invariant in &mut invariants {
-        invariant.finish(end, &replay.state, &mut findings);
+    for check in &mut checks {
+        check.look(|invariant, findings| invariant.finish(end, &replay.state, findings));
     }
-    findings.0.sort_by_key(|violation| violation.at);
-    findings.0
+    let counted = checks.iter().filter_map(|check| check.invariant.counted());
+    let counted = counted.map(|(name, count)| (name.to_owned(), count)).collect();
+    let mut violations: Vec<Violation> = checks.into_iter().flat_map(Check::violations).collect();
+    violations.sort_by_key(|violation| violation.at);
+    (violations, counted)
 }
 
 /// Builds the group's states anew from the changes.
@@ -176,7 +225,10 @@ impl<'a> Replay<'a> {
         Self { layout, writers, history: 0, state: Arc::new(GroupState::new(layout.clone())) }
     }
 
-    fn entry(&mut self, entry: &Entry, invariants: &mut [Box<dyn Invariant>], findings: &mut Findings) {
+    fn entry(&mut self, entry: &Entry, checks: &mut [Check]) {
+        let mut each = |look: &dyn Fn(&mut dyn Invariant, &mut Findings)| {
+            checks.iter_mut().for_each(|check| check.look(look));
+        };
         if let What::Changed { revision, changes } = &entry.what {
             let before = Arc::clone(&self.state);
             let mut after = GroupState::clone(&before);
@@ -192,14 +244,14 @@ impl<'a> Replay<'a> {
                 changes: &changes,
                 writer: self.writers.get(&(self.history, *revision)).copied(),
             };
-            invariants.iter_mut().for_each(|invariant| invariant.step(&step, findings));
+            each(&|invariant, findings| invariant.step(&step, findings));
         }
         if let What::WentBack(to) = &entry.what {
             self.go_back(to);
             let state = &self.state;
-            invariants.iter_mut().for_each(|invariant| invariant.went_back(entry.at, state, findings));
+            each(&|invariant, findings| invariant.went_back(entry.at, state, findings));
         }
-        invariants.iter_mut().for_each(|invariant| invariant.entry(entry, findings));
+        each(&|invariant, findings| invariant.entry(entry, findings));
     }
 
     fn go_back(&mut self, to: &Snapshot) {

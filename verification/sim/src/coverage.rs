@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use kafka_assigner_core::key::{Key, Layout};
 use kafka_assigner_core::reason::{FenceReason, Reason};
-use kafka_assigner_core::record::{Assignment, Consumer, HandoffRecord, Phase, Standing, decode};
+use kafka_assigner_core::record::{Assignment, Consumer, DeathSign, HandoffRecord, Phase, Standing, decode};
 use kafka_assigner_router::Unsent;
 use kafka_assigner_types::kv::Change;
 
@@ -15,7 +15,7 @@ use crate::world::World;
 /// Counters by their names.
 pub type Counters = BTreeMap<String, u64>;
 
-/// How often what occurred in one world, or in many.
+/// Counters of what occurred in one world, or in many.
 #[derive(Debug, Clone, Default)]
 pub struct Coverage {
     /// Faults, by kind.
@@ -27,8 +27,8 @@ pub struct Coverage {
 }
 
 impl Coverage {
-    pub(crate) fn of(entries: &[Entry], world: &World) -> Self {
-        let mut coverage = Self::default();
+    pub(crate) fn of(entries: &[Entry], world: &World, judged: &Counters) -> Self {
+        let mut coverage = Self { coverage: judged.clone(), ..Self::default() };
         for entry in entries {
             coverage.take_in(&entry.what, &world.layout);
         }
@@ -73,8 +73,10 @@ impl Coverage {
             "partitions_rested",
             "records",
             "takeovers",
+            "marked_silent",
             "handoffs_ahead",
             "granted_warm",
+            "partitions_judged_after_a_restore",
             "requests_done",
             "requests_refused",
             "requests_unknown",
@@ -112,9 +114,11 @@ impl Coverage {
         let Change::Put(record) = change else { return };
         match layout.decode(&record.key) {
             Some(Key::Consumer(_)) => {
-                let standing = decode::<Consumer>(&record.value).map(|consumer| consumer.standing);
-                if standing.is_ok_and(|standing| standing == Standing::Ending(FenceReason::Suspected)) {
+                let Ok(consumer) = decode::<Consumer>(&record.value) else { return };
+                if consumer.standing == Standing::Ending(FenceReason::Suspected) {
                     count(&mut self.coverage, "takeovers");
+                } else if consumer.suspected.is_some_and(|mark| mark.sign == DeathSign::Silent) {
+                    count(&mut self.coverage, "marked_silent");
                 }
             }
             Some(Key::Assignment(_)) => {

@@ -22,7 +22,7 @@ use crate::ice::Ice;
 /// The longest that a request takes to be executed.
 const LONGEST_MS: u64 = 12;
 
-/// What became of a request that reached an owner's address.
+/// The outcome of a request that reached an owner's address.
 #[derive(Debug)]
 pub(crate) enum Served {
     /// It was executed.
@@ -35,7 +35,7 @@ pub(crate) enum Served {
     Never,
 }
 
-/// What a request was meant for, and what it was admitted for. The owner may go on under a higher epoch meanwhile.
+/// The epochs that a request was meant for, and admitted for. The owner may go on under a higher epoch meanwhile.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Admitted {
     pub(crate) asked: Epoch,
@@ -65,10 +65,10 @@ struct Process {
     consumer: Arc<str>,
     ice: Ice,
     gone: CancellationToken,
-    /// How far each log was read for the epoch that is reserved.
+    /// The place up to which each log was read for the epoch that is reserved.
     read: BTreeMap<TopicPartition, (Epoch, u64)>,
     places: BTreeMap<TopicPartition, Place>,
-    /// How many requests have been admitted and have not ended.
+    /// The number of requests that have been admitted and have not ended.
     serving: u32,
 }
 
@@ -76,7 +76,7 @@ struct Process {
 #[derive(Debug, Clone)]
 struct Place {
     context: OwnedContext,
-    /// How much of the log its state has.
+    /// The length of the log that its state has.
     knows: u64,
     /// One request after the other.
     turn: Arc<tokio::sync::Mutex<()>>,

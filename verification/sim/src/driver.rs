@@ -1,5 +1,6 @@
 //! The course of a world: faults for five minutes, then healing, then rest.
 
+mod deletion;
 mod edges;
 mod faults;
 mod handoffs;
@@ -7,6 +8,7 @@ mod minimal;
 mod rest;
 mod restore;
 mod restored;
+mod revival;
 mod routers;
 
 use std::collections::BTreeMap;
@@ -21,22 +23,22 @@ use crate::shape::FAULTY;
 use crate::world::{Caught, World};
 use restore::Restore;
 
-/// How often claims are looked at; a claim that lapses is noticed that late.
+/// The time between two looks at claims; a claim that lapses is noticed that late.
 const PATROL: Duration = Duration::from_millis(100);
 
-/// When the first fault comes: the first consumers have settled by then.
+/// The time of the first fault: the first consumers have settled by then.
 const FIRST_FAULT: Duration = Duration::from_secs(5);
 
-/// When the first routers come: the first consumer to register has brought the group up by then.
+/// The time at which the first routers come: the first consumer to register has brought the group up by then.
 const FIRST_ROUTERS: Duration = Duration::from_secs(1);
 
-/// When a router that took itself out is run again.
+/// The time after which a router that took itself out is run again.
 const RUN_AGAIN: Duration = Duration::from_secs(1);
 
 /// An instance marks a session so long after its last stream ended.
 const SUSPECT_AFTER: Duration = Duration::from_secs(1);
 
-/// What comes up.
+/// Something that comes up.
 #[derive(Debug)]
 enum Act {
     /// Something goes wrong.
@@ -76,6 +78,7 @@ impl Driver {
         self.plan_fault(FIRST_FAULT);
         self.plan_restores();
         self.plan_minimal();
+        self.plan_revival();
         while self.world.history.now() < FAULTY {
             self.turn().await;
         }
@@ -97,7 +100,7 @@ impl Driver {
         self.look_after().await;
     }
 
-    /// What is done at each look at the world.
+    /// Does what is due at each look at the world.
     async fn look_after(&mut self) {
         self.world.patrol();
         self.world.bury();

@@ -118,19 +118,25 @@ pub enum Fault {
     SlowDrain,
     /// A topic is deleted and created again, with an empty log, another id and another number of partitions.
     TopicRecreated,
-    /// Everybody is gone, an operator deletes the group, and it is made again by whoever comes.
+    /// Almost everybody is gone, an operator deletes the group, and it is made again.
     GroupDeleted,
     /// The wall clock of an instance jumps, forward or back.
     WallClockJumps,
     /// The store is put back to a backup: what came later is lost.
     StoreWentBack,
+    /// A consumer hears of nothing while its group is deleted and made again: it reaches nobody, or one instance that does not
+    /// reach the store.
+    ConsumerStranded,
+    /// Leaders of the store change again and again, and each gives every lease its whole time again, also that of a consumer
+    /// that stands still.
+    LeasesRevived,
     /// The process of a consumer ends without a word whose session the instances renew.
     MinimalKilled,
 }
 
 impl Fault {
     /// Every kind.
-    pub const ALL: [Self; 58] = [
+    pub const ALL: [Self; 60] = [
         Self::ConsumerKilled,
         Self::ConsumerRestarted,
         Self::ConsumerFrozen,
@@ -188,10 +194,12 @@ impl Fault {
         Self::GroupDeleted,
         Self::WallClockJumps,
         Self::StoreWentBack,
+        Self::ConsumerStranded,
+        Self::LeasesRevived,
         Self::MinimalKilled,
     ];
 
-    /// What no request may fail of: members come and go in good order, and people change what they may.
+    /// The kinds of which no request may fail: members come and go in good order, and people change what they may.
     pub(crate) const PLANNED: [Self; 7] = [
         Self::JoinBurst,
         Self::ConsumerLeaves,
@@ -223,9 +231,13 @@ impl Fault {
         )
     }
 
-    /// True if a world meets it by its [situations](crate::situation), and not among the faults that it draws.
+    /// True if a world meets it by its [situations](crate::situation), or with another fault, and not among those that it
+    /// draws.
     pub(crate) const fn is_a_situation(self) -> bool {
-        matches!(self, Self::StoreWentBack | Self::MinimalKilled)
+        matches!(
+            self,
+            Self::StoreWentBack | Self::ConsumerStranded | Self::LeasesRevived | Self::MinimalKilled
+        )
     }
 
     /// A stable word: the kind's name in lower case with underscores.
@@ -248,7 +260,7 @@ impl fmt::Display for Fault {
     }
 }
 
-/// Who can die in a handoff, or come and go.
+/// Somebody who can die in a handoff, or come and go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Party {
     /// The member that gives.
@@ -273,7 +285,7 @@ impl Party {
     }
 }
 
-/// Where a handoff stands, as finely as deaths in it are told apart.
+/// The place where a handoff stands, as finely as deaths in it are told apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Moment {
     /// The new owner prepares.
@@ -295,7 +307,7 @@ pub enum Moment {
 /// A death in a handoff, or a router that comes or goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Strike {
-    /// When.
+    /// The moment.
     pub moment: Moment,
     /// Whose, or who.
     pub party: Party,

@@ -122,7 +122,7 @@ impl Floor {
         let works = !frozen && post.is_valid();
         if works && !post.started {
             post.started = true;
-            // Who is told under a claim that is over by then, as after a suspension, starts nothing.
+            // One who is told under a claim that is over by then, as after a suspension, starts nothing.
             let offset = post.context.as_ref().and_then(OwnedContext::start_offset);
             let epoch = post.epoch();
             self.history.note(What::Started { process, at: at.clone(), epoch, offset });

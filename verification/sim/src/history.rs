@@ -9,6 +9,7 @@ use kafka_assigner_proto::v1::{AssignmentCommand, RouteCommand, Seen};
 use kafka_assigner_router::{RequestError, Unsent};
 use kafka_assigner_types::id::{Epoch, Member, Offset, TopicPartition};
 use kafka_assigner_types::kv::{Change, Revision, Snapshot};
+use kafka_assigner_types::name::TopicName;
 use rustc_hash::FxHasher;
 use tokio::time::Instant;
 
@@ -23,7 +24,7 @@ pub(crate) struct Entry {
     pub(crate) what: What,
 }
 
-/// What a member said of a handoff.
+/// A word of a member about a handoff.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Word {
     Ready,
@@ -37,7 +38,7 @@ pub(crate) enum Word {
     Frozen,
 }
 
-/// What a client learned of a call.
+/// The outcome of a call, as its client learned it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Answer {
     /// It was executed.
@@ -60,7 +61,7 @@ impl From<Result<(), RequestError>> for Answer {
     }
 }
 
-/// Why a consumer does not process a partition any more.
+/// The reason why a consumer does not process a partition any more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Why {
     /// It was told to let go and finished its work.
@@ -88,7 +89,7 @@ pub(crate) enum Scope {
     Requests,
 }
 
-/// What happened.
+/// Something that happened.
 #[derive(Debug, Clone)]
 pub(crate) enum What {
     /// One revision of the store.
@@ -99,6 +100,8 @@ pub(crate) enum What {
     Wrote { instance: Arc<str>, revision: Revision },
     /// A leader on the instance decided something that breaks an invariant.
     Linted { instance: Arc<str>, violation: String },
+    /// Kafka has another topic of that name, with another id.
+    Recreated { topic: TopicName },
     /// A member said something, before it went over the network.
     Said { process: u32, by: Member, word: Word, handoff: String, of: TopicPartition },
     /// An instance accepted a stream of a member who has seen that revision, in that history of the store.
@@ -177,7 +180,7 @@ impl History {
         Self(Arc::new(Shared { start: Instant::now(), trace, entries: Mutex::default() }))
     }
 
-    /// How long the world exists.
+    /// The age of the world.
     pub(crate) fn now(&self) -> Duration {
         self.0.start.elapsed()
     }
@@ -247,6 +250,7 @@ impl fmt::Display for What {
                 write!(f, "store  BACK to {}, {} records", to.revision, to.records.len())
             }
             Self::Wrote { instance, revision } => write!(f, "wrote  {revision} by {instance}"),
+            Self::Recreated { topic } => write!(f, "kafka  has another topic {topic}"),
             Self::Linted { instance, violation } => write!(f, "LINT   {instance}: {violation}"),
             Self::Said { by, word, handoff, of, .. } => write!(f, "said   {by} {word:?} {handoff} of {of}"),
             Self::Attached { stream, member, seen } => {

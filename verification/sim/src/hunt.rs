@@ -4,8 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
 use crate::hole::Hole;
-use crate::shape::Shape;
-use crate::simulate::{Options, Outcome, simulate};
+use crate::simulate::{Options, simulate};
 
 /// A hole that does not show in so many worlds is not seen. The rarest needs some hundred.
 pub const MOST_HUNTED: u64 = 1_500;
@@ -34,12 +33,8 @@ fn search(hole: Hole, seeds: u64, next: &AtomicU64, found: &AtomicU64) {
         if seed >= seeds {
             return;
         }
-        if hole.shows_in(&Shape::draw(seed)) && shows(hole, &simulate(seed, options)) {
+        if hole.may_show(seed) && hole.is_shown(&simulate(seed, options)) {
             found.fetch_min(seed, Ordering::SeqCst);
         }
     }
-}
-
-fn shows(hole: Hole, outcome: &Outcome) -> bool {
-    outcome.violations.iter().any(|violation| violation.invariant == hole.invariant())
 }

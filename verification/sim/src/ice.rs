@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use tokio::sync::Notify;
 
-/// What one process stands on; a clone is the same ice.
+/// The ground that one process stands on; a clone is the same ice.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Ice(Arc<State>);
 

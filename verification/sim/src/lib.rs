@@ -39,7 +39,7 @@ mod wire;
 mod worker;
 mod world;
 
-pub use checker::Violation;
+pub use checker::{Violation, invariants};
 pub use coverage::{Counters, Coverage};
 pub use fault::{Fault, Moment, Party, Strike};
 pub use hole::Hole;

@@ -21,7 +21,7 @@ use crate::hole::Hole;
 pub(crate) use requests::Carrier;
 pub(crate) use transport::{SILENCE, Wire};
 
-/// How bad the network is, beyond its latency.
+/// The state of the network, beyond its latency.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Weather {
     /// Calls that get lost on their way.
@@ -32,7 +32,7 @@ pub(crate) struct Weather {
     pub(crate) repeat: f64,
 }
 
-/// What of a member's calls and streams gets lost while it is cut off.
+/// The part of a member's calls and streams that gets lost while it is cut off.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Cut {
     /// Everything, and its streams break.
@@ -43,7 +43,7 @@ pub(crate) enum Cut {
     Answers,
 }
 
-/// What really happened.
+/// Counters of what really happened.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Counts {
     pub(crate) lost: u64,
@@ -68,7 +68,7 @@ struct State {
     cut_off: BTreeMap<Arc<str>, Cut>,
     /// Members, each with the address of an instance that it does not reach.
     cut_ways: BTreeSet<(Arc<str>, String)>,
-    /// When the last request arrived over each connection, of a router's process to a consumer's.
+    /// The time at which the last request arrived over each connection, of a router's process to a consumer's.
     arrivals: BTreeMap<(u32, u32), Instant>,
     streams: BTreeMap<u64, Stream>,
     /// The last time that a stream of each member ended.
@@ -93,7 +93,7 @@ struct Stream {
     deaf_until: Instant,
 }
 
-/// What becomes of one call.
+/// The fate of one call.
 #[derive(Debug, Clone, Copy)]
 struct Fate {
     there: Duration,
@@ -102,7 +102,7 @@ struct Fate {
     loses_answer: bool,
     /// True if the caller hears of a loss, by a broken connection, or nothing at all.
     breaks: bool,
-    /// When the call arrives once more.
+    /// The time after which the call arrives once more.
     again_after: Option<Duration>,
 }
 
@@ -231,7 +231,7 @@ impl Network {
         self.state().counts
     }
 
-    /// What becomes of a call of `member` to an instance.
+    /// The fate of a call of `member` to an instance.
     fn throw(&self, member: &Arc<str>) -> Fate {
         let longest = self.latency;
         let mut state = self.state();

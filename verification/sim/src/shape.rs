@@ -12,7 +12,7 @@ use rand::{RngExt, SeedableRng};
 use crate::fault::Fault;
 use crate::situation::{MOST_STARTING, Situations};
 
-/// How many worlds have a large set; each takes as long as some ten others.
+/// The share of worlds with a large set; each takes as long as some ten others.
 const LARGE_SETS: f64 = 0.02;
 
 /// From so many parts on a set is granted in more than one write.
@@ -28,7 +28,7 @@ const MANY_TOPICS: [&str; 40] = [
 /// The most that clocks are apart from the store's: half a percent, as no machine is that ticks at all.
 const MOST_DRIFT_PPM: i32 = 5_000;
 
-/// How long faults last.
+/// The time for which faults last.
 pub(crate) const FAULTY: Duration = Duration::from_secs(300);
 
 /// A world before it starts.
@@ -36,11 +36,11 @@ pub(crate) const FAULTY: Duration = Duration::from_secs(300);
 pub(crate) struct Shape {
     pub(crate) instances: usize,
     pub(crate) consumers: usize,
-    /// How many routers there are; some wherever the group is `routed` or may become so.
+    /// The number of routers; some wherever the group is `routed` or may become so.
     pub(crate) routers: usize,
-    /// What each router holds at most, for how long, and how much it has on its way.
+    /// The bounds of each router: how much it holds at most, for how long, and how much it has on its way.
     pub(crate) stash: StashLimits,
-    /// How long a router waits for the answer to a request.
+    /// The time for which a router waits for the answer to a request.
     pub(crate) send_timeout: Duration,
     /// The topics with their partition counts.
     pub(crate) topics: Vec<(&'static str, u32)>,
@@ -58,9 +58,9 @@ pub(crate) struct Shape {
     pub(crate) pause: Duration,
     /// True if Kafka tells the ids of topics.
     pub(crate) has_topic_ids: bool,
-    /// How much faster, or slower, than the store the clock of a process runs at most, in millionths.
+    /// The most by which the clock of a process runs faster, or slower, than the store's, in millionths.
     pub(crate) drift_ppm: i32,
-    /// What it meets apart from its faults.
+    /// The situations that it meets apart from its faults.
     pub(crate) situations: Situations,
 }
 
@@ -102,7 +102,7 @@ impl Shape {
 
     /// The same world, where strict grants wait no longer after the store went back than they have to.
     fn with_short_waits(mut self) -> Self {
-        if !self.situations.restores.is_empty() {
+        if self.is_restored() {
             self.config.max_session_timeout_ms = self.config.session_timeout_ms;
         }
         self
@@ -113,10 +113,26 @@ impl Shape {
         Duration::from_millis(self.config.max_session_timeout_ms)
     }
 
-    /// How long an operator takes to start the instances of a store that was put back, where one does.
+    /// The time that an operator takes to start the instances of a store that was put back, where one does.
     pub(crate) fn starting(&self) -> Duration {
         let is_announced = self.situations.restores.iter().any(|restore| restore.is_announced);
         if is_announced { MOST_STARTING } else { Duration::ZERO }
+    }
+
+    /// The drift of the clock of the instance or router with that number: one of the two ends, so that they are as far apart
+    /// as clocks may be.
+    pub(crate) const fn drift_of(&self, number: usize) -> i32 {
+        if number.is_multiple_of(2) { self.drift_ppm } else { -self.drift_ppm }
+    }
+
+    /// True if its store goes back.
+    pub(crate) const fn is_restored(&self) -> bool {
+        !self.situations.restores.is_empty()
+    }
+
+    /// True if the group is in a strict mode at some time.
+    pub(crate) const fn is_strict_at_times(&self) -> bool {
+        self.config.mode.is_strict() || self.mode_switches
     }
 
     /// True if its units are larger than what two transactions of etcd take.
@@ -129,7 +145,7 @@ impl Shape {
         Duration::from_millis(self.config.session_timeout_ms)
     }
 
-    /// How long a gap may last after its cause: the session runs out, is waited out where revocations are, the leader
+    /// The longest time that a gap may last after its cause: the session runs out, is waited out where revocations are, the leader
     /// plans (five debounces at most), the new owner notices that its connection is silent (10 s), reconnects (3 s), warms
     /// up and begins.
     pub(crate) fn patience(&self) -> Duration {

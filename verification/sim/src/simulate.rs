@@ -11,7 +11,7 @@ use crate::history::{self, Entry, History};
 use crate::hole::Hole;
 use crate::world::World;
 
-/// How a world is run.
+/// The options of a run.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Options {
     /// True if everything that happens goes to standard output.
@@ -20,28 +20,28 @@ pub struct Options {
     pub hole: Option<Hole>,
 }
 
-/// What became of a world.
+/// The outcome of a world.
 #[derive(Debug, Clone)]
 pub struct Outcome {
     /// Its seed.
     pub seed: u64,
-    /// What must not have happened, by time.
+    /// Everything that must not have happened, by time.
     pub violations: Vec<Violation>,
-    /// What occurred.
+    /// Counters of what occurred.
     pub coverage: Coverage,
-    /// How long the world lasted, in its own time.
+    /// The time for which the world lasted, in its own time.
     pub lasted: Duration,
 }
 
 /// Runs the world `seed` and judges it. Nothing but the seed and `options` has any influence.
 ///
 /// # Panics
-/// Where the code under test does, or the simulation itself is wrong.
+/// If the code under test does, or the simulation itself is wrong.
 #[must_use]
 pub fn simulate(seed: u64, options: Options) -> Outcome {
     let (entries, world, lasted) = play(seed, options);
-    let coverage = Coverage::of(&entries, &world);
-    let violations = check(&entries, &world.layout, &world.shape);
+    let (violations, judged) = check(&entries, &world.layout, &world.shape);
+    let coverage = Coverage::of(&entries, &world, &judged);
     Outcome { seed, violations, coverage, lasted }
 }
 
@@ -55,7 +55,7 @@ pub fn fingerprint(seed: u64, options: Options) -> u64 {
     history::fingerprint(&play(seed, options).0)
 }
 
-/// What happens in the world `seed`, with what is left of it, and how long it lasted.
+/// Everything that happens in the world `seed`, with what is left of it, and how long it lasted.
 fn play(seed: u64, options: Options) -> (Vec<Entry>, World, Duration) {
     let runtime = Builder::new_current_thread()
         .enable_time()

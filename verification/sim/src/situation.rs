@@ -1,5 +1,5 @@
-//! What a world meets apart from its kinds of fault. It is drawn from a stream of its own, so that a world without any of it
-//! is what it was before.
+//! The situations that a world meets apart from its kinds of fault. They are drawn from a stream of their own, so that a world
+//! without any of them is what it was before.
 
 use std::time::Duration;
 
@@ -8,14 +8,17 @@ use kafka_assigner_types::mode::Mode;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
-/// How many worlds have a store that goes back; each of them is busy with that for a third of its time.
+/// The share of worlds with a store that goes back; each of them is busy with that for a third of its time.
 const RESTORED: f64 = 0.12;
 
-/// How many of those have one that goes back twice.
+/// The share of those in which it goes back twice.
 const TWICE: f64 = 0.25;
 
-/// How many of the worlds that are in `overlap` throughout have consumers whose sessions the instances renew.
+/// The share of the worlds in `overlap` throughout that have consumers whose sessions the instances renew.
 const MINIMAL: f64 = 0.3;
+
+/// The share of the worlds in `overlap` throughout that have a store whose leaders change again and again.
+const REVIVED: f64 = 0.3;
 
 /// The longest that an operator takes to start an instance.
 pub(crate) const MOST_STARTING: Duration = Duration::from_secs(2);
@@ -27,8 +30,26 @@ pub(crate) struct Situations {
     pub(crate) restores: Vec<StoreRestore>,
     /// The consumers whose sessions the instances renew.
     pub(crate) minimal: usize,
-    /// When one of them dies.
+    /// The times at which one of them dies.
     pub(crate) minimal_deaths: Vec<Duration>,
+    /// A store that changes its leader again and again, with whatever leases have left.
+    pub(crate) revival: Option<StoreRevival>,
+}
+
+/// A store whose leaders change, each of which gives every lease its whole time again.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct StoreRevival {
+    /// The time of the first try; it begins once nothing else is wrong.
+    pub(crate) from: Duration,
+    /// The time between two changes, as a share of a session's time to live: no lease runs out meanwhile.
+    share: f64,
+}
+
+impl StoreRevival {
+    /// The time between two changes, with sessions that live for `ttl`.
+    pub(crate) fn every(self, ttl: Duration) -> Duration {
+        ttl.mul_f64(self.share)
+    }
 }
 
 /// A backup of the store that is put back.
@@ -36,9 +57,9 @@ pub(crate) struct Situations {
 pub(crate) struct StoreRestore {
     /// The time of the backup.
     pub(crate) backed_up: Duration,
-    /// How much is lost: what happens for that long after it.
+    /// The time after it of which all is lost.
     pub(crate) age: Duration,
-    /// How long the store is away meanwhile, and how.
+    /// The time for which the store is away meanwhile, and the way.
     pub(crate) away: (Duration, Outage),
     /// True if all instances are down meanwhile, and an operator says that the store was put back before they start.
     pub(crate) is_announced: bool,
@@ -61,7 +82,10 @@ impl Situations {
         let restores = spans.iter().map(|span| StoreRestore::draw(&mut dice, *span)).collect();
         let restores = if is_restored { restores } else { Vec::new() };
         let (minimal, minimal_deaths) = minimal(&mut dice, mode);
-        Self { restores, minimal, minimal_deaths }
+        // Of those that a lost history has left behind nobody has heard, so that nobody marks them.
+        let has_revival = mode == Some(Mode::Overlap) && restores.is_empty();
+        let revival = StoreRevival::draw(&mut dice).filter(|_| has_revival);
+        Self { restores, minimal, minimal_deaths, revival }
     }
 }
 
@@ -71,6 +95,15 @@ fn minimal(dice: &mut StdRng, mode: Option<Mode>) -> (usize, Vec<Duration>) {
     let deaths = (0..deaths).map(|_| Duration::from_millis(dice.random_range(10_000..=280_000))).collect();
     let has_some = dice.random_bool(MINIMAL) && mode == Some(Mode::Overlap);
     if has_some { (count, deaths) } else { (0, Vec::new()) }
+}
+
+impl StoreRevival {
+    /// In the strict modes the lease alone decides, and the dead one keeps what it has.
+    fn draw(dice: &mut StdRng) -> Option<Self> {
+        let from = Duration::from_secs(dice.random_range(20..=150));
+        let share = dice.random_range(0.7..=0.95);
+        dice.random_bool(REVIVED).then_some(Self { from, share })
+    }
 }
 
 impl StoreRestore {

@@ -26,14 +26,14 @@ const NEVER: Duration = Duration::from_secs(20);
 /// A record that takes longer than each deadline of a world: 15 s, for a drain.
 const SLOW_MS: RangeInclusive<u64> = 16_000..=40_000;
 
-/// How a warm-up goes.
+/// The course of a warm-up.
 enum Fate {
     Takes(Duration),
     Fails(Duration),
     NeverEnds,
 }
 
-/// How the handlers of one process behave; shared with whoever plagues them.
+/// The behaviour of the handlers of one process; shared with whoever plagues them.
 #[derive(Debug)]
 pub(crate) struct Temper {
     mood: Mutex<Mood>,
@@ -111,28 +111,28 @@ impl Temper {
         Fate::Takes(span)
     }
 
-    /// How long it takes to begin, and whether that is longer than it should.
+    /// The time that it takes to begin, and whether that is longer than it should.
     fn start(&self) -> (Duration, bool) {
         let mut mood = self.mood();
         let is_slow = strike(&mut mood.starting_slowly);
         (span(&mut mood.dice, is_slow, 40), is_slow)
     }
 
-    /// How long it takes to stop, and whether that is longer than it should.
+    /// The time that it takes to stop, and whether that is longer than it should.
     fn stop(&self) -> (Duration, bool) {
         let mut mood = self.mood();
         let is_slow = strike(&mut mood.draining_slowly);
         (span(&mut mood.dice, is_slow, 150), is_slow)
     }
 
-    /// How long the next record takes, and whether that is longer than it should.
+    /// The time that the next record takes, and whether that is longer than it should.
     pub(crate) fn record(&self) -> (Duration, bool) {
         let mut mood = self.mood();
         let is_long = strike(&mut mood.long_records);
         (span(&mut mood.dice, is_long, 300), is_long)
     }
 
-    /// How long it takes until there is another record.
+    /// The time until there is another record.
     pub(crate) fn between_records(&self) -> Duration {
         Duration::from_millis(self.mood().dice.random_range(2_000..=15_000))
     }
@@ -174,7 +174,7 @@ pub(crate) struct Worker {
     pub(crate) desk: Desk,
     pub(crate) temper: Arc<Temper>,
     pub(crate) history: History,
-    /// Where requests are held back, owners work on records besides.
+    /// The records on which owners work besides, where requests are held back.
     pub(crate) shift: Option<Shift>,
 }
 

@@ -30,12 +30,12 @@ use crate::network::Network;
 use crate::shape::Shape;
 use clients::Clients;
 pub(crate) use consumers::{DRAIN_TIMEOUT, Process};
-pub(crate) use instances::{LinkCounts, Slot};
+pub(crate) use instances::{Deletion, LinkCounts, Slot};
 pub(crate) use minimal::MinimalProcess;
 pub(crate) use observer::{Caught, Observer, Trap};
 pub(crate) use operator::Spoiled;
 pub(crate) use routers::RouterProcess;
-pub(crate) use topics::Kafka;
+pub(crate) use topics::{Kafka, topic};
 
 /// The one group of a world.
 pub(crate) const GROUP: &str = "group";
@@ -59,7 +59,7 @@ pub(crate) struct World {
     pub(crate) clients: Clients,
     /// True while the group is to be deleted: nobody comes.
     pub(crate) is_closed: bool,
-    /// How the whole store is away, while it is.
+    /// The way in which the whole store is away, while it is.
     pub(crate) outage: Option<Outage>,
     counts: LinkCounts,
     hole: Option<Hole>,
@@ -82,7 +82,7 @@ impl World {
             network: Network::new(dice.random(), shape.latency, history.clone(), hole),
             floor: Floor::new(history.clone()),
             desk: Desk::new(dice.random(), history.clone(), hole),
-            kafka: Arc::new(Kafka::new(&shape.topics, shape.has_topic_ids)),
+            kafka: Arc::new(Kafka::new(&shape.topics, shape.has_topic_ids, hole)),
             observer: Observer::start(&store, &layout, &history),
             slots: (0..shape.instances).map(Slot::new).collect(),
             processes: BTreeMap::new(),
@@ -128,7 +128,7 @@ impl World {
         self.observer.read(reader)
     }
 
-    /// What the links did so far.
+    /// Counters of what the links did so far.
     pub(crate) fn link_counts(&self) -> LinkCounts {
         let running = self.slots.iter().filter_map(|slot| slot.running.as_ref());
         running.fold(self.counts, |sum, running| sum.and(running.link.counts()))
@@ -142,7 +142,7 @@ impl World {
         self.excuse_stranded();
     }
 
-    /// Who is cut off from single instances, while the others are down, reaches nobody.
+    /// Forgives those who are cut off from single instances while the others are down: they reach nobody.
     fn excuse_stranded(&self) {
         let running = self.slots.iter().filter(|slot| slot.running.is_some());
         let endpoints: Vec<&str> = running.map(|slot| slot.endpoint.as_str()).collect();

@@ -18,11 +18,13 @@ use kafka_assigner_types::moment::WallMillis;
 use kafka_assigner_types::name::MemberName;
 
 use crate::property::Invariant;
-use crate::scene::Scene;
-use crate::session::Session;
+use crate::scene::{Quiet, Scene};
 use crate::step::{Protocol, Step};
 use crate::variant::Variant;
 use crate::world::{Late, World, name};
+
+/// More missed freezes make no difference to a leader.
+const MOST_MISSED: u8 = 2;
 
 pub(super) fn lead(protocol: &Protocol, world: &mut World, step: Step) -> Option<()> {
     match step {
@@ -47,6 +49,7 @@ pub(super) fn lead(protocol: &Protocol, world: &mut World, step: Step) -> Option
                 perform(protocol, world, instance, &decision)?;
             }
         }
+        Step::FreezeOverdue(instance, at) => call_freeze_off(protocol, world, instance, &at)?,
         Step::Land => {
             let late = world.limbo.take()?;
             // Whether it applies, nobody learns.
@@ -60,6 +63,23 @@ pub(super) fn lead(protocol: &Protocol, world: &mut World, step: Step) -> Option
         }
         Step::Depose => depose(world)?,
         _ => return None,
+    }
+    Some(())
+}
+
+/// The freeze at `at` is called off for its time, which the leader remembers.
+fn call_freeze_off(
+    protocol: &Protocol,
+    world: &mut World,
+    instance: usize,
+    at: &TopicPartition,
+) -> Option<()> {
+    let decision = world.views[instance].overdue(at)?;
+    let froze = Arc::clone(&world.views[instance]);
+    perform(protocol, world, instance, &decision)?;
+    let missed = world.missed.as_ref().map_or(0, |(.., times)| *times);
+    if protocol.variant != Variant::MissesForgotten {
+        world.missed = Some((froze, Arc::clone(&world.now), (missed + 1).min(MOST_MISSED)));
     }
     Some(())
 }
@@ -143,7 +163,7 @@ fn grants_past_owners(view: &Scene, instance: usize) -> Vec<Action> {
         owners.map(|owner| (owner.name.clone(), owner.lease)).unzip();
     let blind = view.without(|key| matches!(key, Key::Consumer(name) if names.contains(name)));
     let gone: Leases = leases.into_iter().map(|lease| (lease, Remaining::Gone)).collect();
-    let blind = blind.answered(gone, BTreeSet::new(), false);
+    let blind = blind.answered(gone, BTreeSet::new(), Quiet::No);
     blind.planned(instance).filter(|action| matches!(action.step, Decision::Grant { .. })).cloned().collect()
 }
 
@@ -153,7 +173,7 @@ fn end_and_grant(view: &Scene, instance: usize, action: &Action) -> Option<Vec<A
     let lease = view.state.registration(&member.name)?.lease;
     let rest = view.rests.remaining(lease)?;
     let ended = view.written(action.write.ops.clone());
-    let ended = ended.answered([(lease, rest)].into_iter().collect(), BTreeSet::new(), false);
+    let ended = ended.answered([(lease, rest)].into_iter().collect(), BTreeSet::new(), Quiet::No);
     let grants = ended.decided(instance).filter(|next| matches!(next.step, Decision::Grant { .. }));
     let whole = |grant: &Action| {
         let mut whole = grant.clone();
@@ -259,6 +279,9 @@ fn transaction(protocol: &Protocol, world: &World, instance: usize, decision: &A
         (Variant::StartDropped, Decision::Cancel { .. }) => {
             write.ops.iter_mut().for_each(|op| drop_start(world, op));
         }
+        (Variant::ReleaseDropsOffset, Decision::Clear { .. }) => {
+            write.ops.iter_mut().for_each(|op| forget_start(world, op));
+        }
         (Variant::ReturnKeepsStart, Decision::Grant { why: Reason::TopicReturned, .. }) => {
             write.ops.iter_mut().for_each(|op| keep_start(world, op));
         }
@@ -283,6 +306,15 @@ fn drop_start(world: &World, op: &mut Op) {
         let assignment: Assignment = decode(value).expect("just encoded");
         let stopped = world.now.state.handoff(&at).and_then(|handoff| handoff.final_offset(&at));
         *value = encode(&Assignment { start: stopped, ..assignment });
+    }
+}
+
+/// No start at all.
+fn forget_start(world: &World, op: &mut Op) {
+    let Op::Put { key, value, .. } = op else { return };
+    if let Some(Key::Assignment(_)) = world.now.state.layout().decode(key) {
+        let assignment: Assignment = decode(value).expect("just encoded");
+        *value = encode(&Assignment { start: None, ..assignment });
     }
 }
 
@@ -317,6 +349,7 @@ fn ask(protocol: &Protocol, world: &mut World, instance: usize) -> Option<()> {
     };
     let remaining = |lease| match protocol.variant {
         Variant::NotWaited => Remaining::Gone,
+        Variant::TermReadAfter => world.stale_remaining(lease),
         _ => world.remaining(lease),
     };
     let known = &world.views[instance];
@@ -326,16 +359,18 @@ fn ask(protocol: &Protocol, world: &mut World, instance: usize) -> Option<()> {
         (*lease, earlier.unwrap_or_else(|| remaining(*lease)))
     };
     let leases: Leases = leases.iter().map(answer).collect();
-    let is_over =
-        |lease: &LeaseId| world.sessions.iter().all(|s| s.lease != *lease || !s.claim || !s.is_active());
+    let is_over = |lease: &LeaseId| world.sessions.iter().all(|s| s.lease != *lease || !s.may_act_at_all());
+    let is_waited = world.left.waits_out || world.outage_grace_ms > 0;
     let waited_out: BTreeSet<LeaseId> =
-        if world.left.waits_out { leases.gone().filter(is_over).collect() } else { BTreeSet::new() };
-    let is_quiet = known.is_quiet || (waits_to_switch(known) && is_quiet(protocol, world, instance));
-    let is_news = known.leases != leases || known.waited_out != waited_out || known.is_quiet != is_quiet;
+        if is_waited { leases.gone().filter(is_over).collect() } else { BTreeSet::new() };
+    let quiet = if waits_to_switch(known) { quiet(protocol, world, instance) } else { known.quiet };
+    let quiet = quiet.max(known.quiet);
+    let is_news = known.leases != leases || known.waited_out != waited_out || known.quiet != quiet;
     let suspects = known.suspects_to_ask();
     let rests: Leases = suspects.into_iter().map(|lease| (lease, world.remaining(lease))).collect();
     (is_news || known.rests != rests).then_some(())?;
-    world.views[instance] = Arc::new(known.answered(leases, waited_out, is_quiet).rested(rests));
+    world.views[instance] = Arc::new(known.answered(leases, waited_out, quiet).rested(rests));
+    world.remind(instance);
     Some(())
 }
 
@@ -346,13 +381,18 @@ fn waits_to_switch(view: &Scene) -> bool {
         && state.assignments().keys().any(|at| state.assignment(at).is_some_and(|a| !a.mode.is_strict()))
 }
 
-/// True if the instance may have seen the grants as they are for longer than the claims last of all who were over
-/// when it saw them first.
-fn is_quiet(protocol: &Protocol, world: &World, instance: usize) -> bool {
+/// For how long the instance may have seen the grants as they are, by those who were over when it saw them first: longer than
+/// the claims last of all of them, or their outage graces too.
+fn quiet(protocol: &Protocol, world: &World, instance: usize) -> Quiet {
     let state = &world.views[instance].state;
-    let is_over = |session: &Session| state.presence(&session.member).is_over();
-    protocol.variant == Variant::SwitchedAtOnce
-        || world.sessions.iter().all(|s| !is_over(s) || !s.claim || !s.is_active())
+    let former = || world.sessions.iter().filter(|s| state.presence(&s.member).is_over() && s.is_active());
+    let has_claim = former().any(|session| session.claim) && protocol.variant != Variant::SwitchedAtOnce;
+    let has_grace = former().any(|session| session.has_grace) && protocol.variant != Variant::GraceForgotten;
+    match (has_claim, has_grace) {
+        (true, _) => Quiet::No,
+        (false, true) => Quiet::Claims,
+        (false, false) => Quiet::Graces,
+    }
 }
 
 /// The other instance takes the lead; the deposed one does not know yet.

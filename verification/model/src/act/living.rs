@@ -21,8 +21,13 @@ pub(super) fn live(protocol: &Protocol, world: &mut World, step: &Step) -> Optio
             stop(world, session, false);
         }
         Step::Age(session) => age(protocol, world, session)?,
+        Step::Grace(session) => {
+            world.left.graces -= 1;
+            world.sessions[session].has_grace = true;
+        }
+        Step::GraceOver(session) => world.sessions[session].has_grace = false,
         Step::Beat(session) => beat(protocol, world, session)?,
-        Step::SlowBeat(session) => begin_beat(world, session)?,
+        Step::SlowBeat(session) => begin_beat(protocol, world, session)?,
         Step::BeatAnswered(session) => answer_beat(protocol, world, session)?,
         Step::Suspect(session) => suspect(world, session)?,
         Step::Unmark(session) => unmark(world, session)?,
@@ -81,10 +86,12 @@ fn age(protocol: &Protocol, world: &mut World, number: usize) -> Option<()> {
     match (session.life, is_strict) {
         (Life::Fresh, true) => {
             session.life = Life::Third;
+            session.stale_life = Life::Third;
             world.left.pauses -= u8::from(is_disturbed);
         }
         (Life::Fresh | Life::Third, _) => {
             session.life = Life::Gone;
+            session.stale_life = Life::Gone;
             let lease = session.lease;
             world.left.expiries -= u8::from(is_disturbed);
             world.end_lease(lease);
@@ -101,25 +108,29 @@ fn beat(protocol: &Protocol, world: &mut World, number: usize) -> Option<()> {
         confirm(&mut world.sessions[number]);
         return Some(());
     }
-    begin_beat_unbounded(world, number)?;
+    begin_beat_unbounded(protocol, world, number)?;
     answer_beat(protocol, world, number)
 }
 
 fn confirm(session: &mut Session) {
     session.life = Life::Fresh;
     session.claim = true;
+    session.has_grace = false;
     session.is_beating = false;
 }
 
-fn begin_beat(world: &mut World, number: usize) -> Option<()> {
+fn begin_beat(protocol: &Protocol, world: &mut World, number: usize) -> Option<()> {
     world.left.slow_beats -= 1;
-    begin_beat_unbounded(world, number)
+    begin_beat_unbounded(protocol, world, number)
 }
 
-fn begin_beat_unbounded(world: &mut World, number: usize) -> Option<()> {
+fn begin_beat_unbounded(protocol: &Protocol, world: &mut World, number: usize) -> Option<()> {
     is_known(world, number).then_some(())?;
     let session = &mut world.sessions[number];
     session.life = Life::Fresh;
+    if protocol.variant != Variant::TermReadAfter {
+        session.stale_life = Life::Fresh;
+    }
     session.is_beating = true;
     Some(())
 }

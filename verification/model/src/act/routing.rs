@@ -27,7 +27,13 @@ pub(super) fn route(protocol: &Protocol, world: &mut World, step: Step) -> Optio
                 handoff.is_some_and(|handoff| handoff.phase == Phase::Freezing)
             };
             (!is_mute || world.partitions().any(freezes)).then_some(())?;
-            world.register_router(number, is_mute);
+            world.register_router(number, false);
+            world.routers.last_mut()?.is_mute = is_mute;
+            Some(())
+        }
+        Step::WakeRouter(router) => {
+            world.left.wakes -= 1;
+            world.routers[router].is_stuck = false;
             Some(())
         }
         Step::CrashRouter(router) => {
@@ -55,7 +61,7 @@ pub(super) fn route(protocol: &Protocol, world: &mut World, step: Step) -> Optio
 
 impl World {
     /// A process of the router `number` registers, in the place of whoever is registered under the name.
-    pub(crate) fn register_router(&mut self, number: u8, is_mute: bool) {
+    pub(crate) fn register_router(&mut self, number: u8, is_stuck: bool) {
         let serial = self.routers.len();
         let name = format!("r{number}");
         let incarnation = Incarnation::new(&format!("{name}-{serial}")).expect("a valid incarnation");
@@ -73,7 +79,8 @@ impl World {
             member,
             lease,
             alive: true,
-            is_mute,
+            is_mute: false,
+            is_stuck,
             instance: usize::from(number) % self.views.len(),
             seen: self.now.revision(),
             table: std::collections::BTreeMap::new(),
@@ -85,6 +92,8 @@ impl World {
 fn tell(world: &mut World, number: usize) -> Option<()> {
     let router = &world.routers[number];
     let view = &world.views[router.instance];
+    // At the start it has a table, and stands still from then on.
+    (!router.is_stuck || router.table.is_empty()).then_some(())?;
     (view.revision() >= router.seen && view.state.is_routing(&router.member)).then_some(())?;
     let mut table = router.table.clone();
     for at in world.partitions() {
@@ -101,7 +110,7 @@ fn tell(world: &mut World, number: usize) -> Option<()> {
 /// It says that it freezes the partition once nothing of it is on its way.
 fn say(protocol: &Protocol, world: &mut World, number: usize, at: &TopicPartition) -> Option<()> {
     let router = &world.routers[number];
-    let id = router.stashes(at).filter(|_| !router.is_mute)?;
+    let id = router.stashes(at).filter(|_| !router.is_mute && !router.is_stuck)?;
     let is_on_its_way =
         |request: &Request| request.router == number && request.at == *at && request.sent.is_some();
     (!world.request.as_ref().is_some_and(is_on_its_way)).then_some(())?;

@@ -19,7 +19,7 @@ use crate::session::{Life, Said, Session};
 use crate::step::{Protocol, Step};
 use crate::topic;
 use crate::variant::Variant;
-use crate::world::{Stray, World, lease, registration};
+use crate::world::{Stray, World, lease};
 
 pub(super) fn talk(protocol: &Protocol, world: &mut World, step: Step) -> Option<()> {
     match step {
@@ -216,14 +216,15 @@ fn reconnect(protocol: &Protocol, world: &mut World, number: usize) -> Option<()
 /// A Register that resumes a session keeps its lease alive as a heartbeat does.
 fn attach(protocol: &Protocol, session: &mut Session) {
     session.claim = true;
+    session.has_grace = false;
     if protocol.variant != Variant::ClaimWithoutLease {
-        session.life = Life::Fresh;
+        (session.life, session.stale_life) = (Life::Fresh, Life::Fresh);
     }
 }
 
 fn register_again(world: &mut World, session: &Session) {
     let number = usize::try_from(session.lease.0 - 1).expect("leases count from 1");
-    let consumer = registration(session.member.incarnation.clone());
+    let consumer = world.registration(session.member.incarnation.clone());
     let found = world.now.state.registration(&session.member.name).map(|registered| registered.lease);
     let write = open(world.now.state.layout(), &session.member.name, &consumer, lease(number), found);
     world.apply(&write.unfenced());

@@ -42,6 +42,7 @@ caught! {
     an_orphan_at_complete_given_to_a_third_ends_the_one_who_works: "orphan at complete";
     a_reconnect_that_registers_again_brings_back_what_is_gone: "reconnect registers";
     a_stricter_mode_that_begins_at_once_meets_those_who_owned_it_before: "switched at once";
+    a_stricter_mode_that_does_not_wait_for_an_outage_grace_meets_one_who_goes_on_by_it: "grace forgotten";
     a_handoff_that_only_its_old_owner_clears_stays_when_that_one_dies: "never cleared";
     a_mark_that_is_removed_after_the_answer_ends_one_who_was_heard: "mark removed late";
     an_end_that_is_not_guarded_on_the_mark_ends_one_who_was_heard: "takeover unguarded";
@@ -57,6 +58,8 @@ caught! {
     a_register_that_extends_the_claim_alone_outlives_its_lease: "claim without lease";
     a_session_that_says_it_stopped_and_works_on_meets_its_successor: "let go early";
     what_was_left_of_a_lease_before_its_owner_was_gone_says_nothing: "asked early";
+    the_rest_of_a_lease_by_a_deposed_leader_of_the_store_makes_two_owners: "term read after";
+    a_release_without_the_offset_does_work_twice: "release drops its offset";
     what_is_taken_from_a_registered_owner_has_two_owners: "taken from an owner";
     a_lease_that_ends_with_its_drain_makes_two_owners: "drain revokes";
     a_topic_that_returns_with_the_start_of_before_loses_work: "return keeps the start";
@@ -68,6 +71,7 @@ caught! {
     three_phases_lose_an_acknowledged_write: "three phases";
     a_quorum_by_count_stops_the_owner_under_a_router_that_still_sends: "quorum by count";
     a_late_joiner_that_is_awaited_keeps_a_freeze_for_ever: "late joiner awaited";
+    a_router_that_stands_still_and_is_waited_for_again_and_again_keeps_a_move_for_ever: "misses forgotten";
     a_fence_taken_after_the_read_loses_an_acknowledged_write: "fence after read";
     a_freeze_that_does_not_wait_for_the_record_in_the_works_holds_requests_back_for_it: "rest unawaited";
     an_owner_that_begins_a_record_after_it_has_rested_holds_requests_back: "begun after rest";

@@ -34,7 +34,7 @@ pub(super) struct Epochs {
 }
 
 impl Epochs {
-    /// What is wrong with a grant that is none of the backup, and not above all that were lost.
+    /// The fault of a grant that is none of the backup, and not above all that were lost.
     fn falls(&self, at: &TopicPartition, next: &Grant) -> Option<String> {
         let is_old = self.last.get(at).is_some_and(|last| last.held == next.held);
         let lost = self.lost.get(at).filter(|lost| !is_old && next.held <= **lost)?;
@@ -48,10 +48,10 @@ impl Invariant for Epochs {
             let Some(next) = grant(step.after, at) else { continue };
             if let Some(last) = self.last.get(at).filter(|last| !follows(last, &next)) {
                 let what = format!("{at} went from {last:?} to {next:?}");
-                findings.report("I2", step.at, what);
+                findings.report(step.at, what);
             }
             if let Some(what) = self.falls(at, &next) {
-                findings.report("I2", step.at, what);
+                findings.report(step.at, what);
             }
             if step.after.assignment(at).is_some_and(|assignment| assignment.mode.is_strict()) {
                 self.strict.insert((at.clone(), next.held));
@@ -75,13 +75,13 @@ impl Invariant for Epochs {
         let holder = *self.holders.entry((at.clone(), *epoch)).or_insert(*process);
         if holder != *process {
             let what = format!("{consumer} works on {at} under epoch {epoch}, as process {holder} did");
-            findings.report("I2", entry.at, what);
+            findings.report(entry.at, what);
         }
         if self.strict.contains(&(at.clone(), *epoch)) {
             let seen = self.seen.entry(at.clone()).or_default();
             if *seen > *epoch {
                 let what = format!("{consumer} works on {at} under epoch {epoch}, and {seen} has worked");
-                findings.report("I2", entry.at, what);
+                findings.report(entry.at, what);
             }
             *seen = (*seen).max(*epoch);
         }

@@ -23,7 +23,7 @@ pub(super) struct NoLostWork {
 
 #[derive(Debug, Default)]
 struct Place {
-    /// What was said since somebody last started from something that was said: one of it counts.
+    /// Everything that was said since somebody last started from something that was said: one of it counts.
     said: BTreeSet<Offset>,
     started: Option<Offset>,
     /// The process that started last, for as long as it works.
@@ -40,7 +40,7 @@ impl Place {
         if goes_on || epoch <= self.former {
             return None;
         }
-        // Where nobody has started nothing is done: the beginning is right.
+        // Nothing is done while nobody has started: the beginning is right.
         let is_first = offset == Offset::ZERO && self.started.is_none();
         let is_over = !is_first && !self.said.contains(&offset);
         self.said.clear();
@@ -97,7 +97,7 @@ impl Invariant for NoLostWork {
                 let place = self.place(at);
                 let what = offset.and_then(|offset| place.started(*process, *epoch, offset));
                 place.keeper = Some(*process);
-                what.into_iter().for_each(|what| findings.report("I3", entry.at, format!("{at}: {what}")));
+                what.into_iter().for_each(|what| findings.report(entry.at, format!("{at}: {what}")));
             }
             What::Ended { process, at, .. } => {
                 let place = self.place(at);

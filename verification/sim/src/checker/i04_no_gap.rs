@@ -1,8 +1,9 @@
 //! I4: from the first assignment on every partition is processed, except for a bounded time after its owner's death.
 //!
 //! In `overlap` a gap that opens because the old owner let go in good order is forgiven only where the new owner worked
-//! and died meanwhile; in the strict modes it is what a handoff takes, and bounded like the one after a death. One that opens by a death, or because the owner lost its claim to a known fault, has to close within
-//! the world's patience, counted from its cause or from the end of the last fault that overlaps it.
+//! and died meanwhile; in the strict modes it is what a handoff takes, and bounded like the one after a
+//! death. One that opens by a death, or because the owner lost its claim to a known fault, has to close within the world's
+//! patience, counted from its cause or from the end of the last fault that overlaps it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -12,8 +13,9 @@ use kafka_assigner_core::key::Key;
 use kafka_assigner_core::state::GroupState;
 use kafka_assigner_types::id::{Epoch, TopicPartition};
 
+use super::excuses::Excuses;
 use super::{Findings, Invariant, Step};
-use crate::history::{Entry, Scope, What, Why};
+use crate::history::{Entry, What, Why};
 
 #[derive(Debug)]
 pub(super) struct NoGap {
@@ -21,14 +23,7 @@ pub(super) struct NoGap {
     places: BTreeMap<TopicPartition, Place>,
     /// The partitions whose owner stops before the next one begins.
     strict: BTreeSet<TopicPartition>,
-    excuses: Vec<Excuse>,
-}
-
-#[derive(Debug)]
-struct Excuse {
-    from: Duration,
-    until: Duration,
-    scope: Scope,
+    excuses: Excuses,
 }
 
 /// One partition that was processed before.
@@ -36,7 +31,7 @@ struct Excuse {
 struct Place {
     workers: BTreeSet<u32>,
     owner: Option<Arc<str>>,
-    /// Who worked under the highest epoch, and how that ended.
+    /// The one who worked under the highest epoch, and how that ended.
     latest: Option<(Epoch, u32, Option<Why>)>,
     gap: Option<Gap>,
 }
@@ -48,13 +43,13 @@ struct Gap {
     who: Arc<str>,
     /// Those whose faults may prolong it.
     involved: BTreeSet<Arc<str>>,
-    /// When it has to be over, if nothing else happens.
+    /// The time by which it has to be over, if nothing else happens.
     by: Duration,
 }
 
 impl NoGap {
-    pub(super) const fn new(patience: Duration) -> Self {
-        Self { patience, places: BTreeMap::new(), strict: BTreeSet::new(), excuses: Vec::new() }
+    pub(super) fn new(patience: Duration) -> Self {
+        Self { patience, places: BTreeMap::new(), strict: BTreeSet::new(), excuses: Excuses::default() }
     }
 
     fn began(
@@ -106,40 +101,21 @@ impl NoGap {
         let is_forgiven = match why {
             Why::Killed | Why::Frozen | Why::Left => true,
             Why::Lost | Why::Lapsed | Why::Drained => {
-                forgiven || self.excuses(involved, now, now).next().is_some()
+                forgiven || self.excuses.forgives(involved, now, self.patience)
             }
         };
         if is_forgiven { now + self.patience } else { now }
     }
 
-    /// The excuses that overlap that time, each with the patience after it.
-    fn excuses(
-        &self,
-        involved: &BTreeSet<Arc<str>>,
-        from: Duration,
-        until: Duration,
-    ) -> impl Iterator<Item = &Excuse> {
-        self.excuses.iter().filter(move |excuse| {
-            excuse.from <= until && from <= excuse.until + self.patience && excuse.concerns(involved)
-        })
-    }
-
     fn judge(&self, gap: &Gap, at: &TopicPartition, now: Duration, findings: &mut Findings) {
-        let mut by = gap.by;
-        if by > gap.since {
-            while let Some(later) = self
-                .excuses(&gap.involved, gap.since, by)
-                .map(|excuse| excuse.until + self.patience)
-                .filter(|until| *until > by)
-                .max()
-            {
-                by = later;
-            }
-        }
+        let by = match gap.by > gap.since {
+            true => self.excuses.put_off(&gap.involved, (gap.since, gap.by), self.patience),
+            false => gap.by,
+        };
         if now > by {
             let (who, why, lasted) = (&gap.who, gap.why, now - gap.since);
             let what = format!("nobody worked on {at} for {lasted:?}, since {who} ended ({why:?})");
-            findings.report("I4", gap.since, what);
+            findings.report(gap.since, what);
         }
     }
 
@@ -160,16 +136,6 @@ impl NoGap {
     }
 }
 
-impl Excuse {
-    fn concerns(&self, involved: &BTreeSet<Arc<str>>) -> bool {
-        match &self.scope {
-            Scope::Everyone => true,
-            Scope::Member(name) => involved.contains(name),
-            Scope::Requests => false,
-        }
-    }
-}
-
 fn exists(state: &GroupState, at: &TopicPartition) -> bool {
     let topic = state.topics().get(&at.topic).and_then(|entry| entry.last_good());
     topic.is_some_and(|topic| at.partition < topic.partitions)
@@ -187,7 +153,7 @@ impl Invariant for NoGap {
                     self.mode_changed(step.after, at);
                     self.owner_changed(step.after, at);
                 }
-                // What does not exist needs nobody, until somebody has it again.
+                // A partition that does not exist needs nobody, until somebody has it again.
                 Key::Topic(topic) => {
                     self.places.retain(|at, _| at.topic != *topic || exists(step.after, at));
                 }
@@ -197,12 +163,10 @@ impl Invariant for NoGap {
     }
 
     fn entry(&mut self, entry: &Entry, findings: &mut Findings) {
+        self.excuses.entry(entry);
         match &entry.what {
             What::Began { process, at, epoch, .. } => self.began(entry, *process, at, *epoch, findings),
             What::Ended { process, consumer, at, why } => self.ended(entry, *process, consumer, at, *why),
-            What::Excused { scope, until } => {
-                self.excuses.push(Excuse { from: entry.at, until: *until, scope: scope.clone() });
-            }
             _ => {}
         }
     }

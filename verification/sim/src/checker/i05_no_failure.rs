@@ -22,7 +22,7 @@ pub(super) struct NoFailure {
     patience: Duration,
     limits: StashLimits,
     excuses: Vec<(Duration, Duration, Scope)>,
-    /// Who came to own or to be about to own each partition, and when.
+    /// Those who came to own or to be about to own each partition, each with the time.
     owners: BTreeMap<TopicPartition, Vec<(Duration, Arc<str>)>>,
     open: BTreeMap<u64, Ask>,
     lanes: BTreeMap<(u32, TopicPartition), BTreeSet<u64>>,
@@ -157,13 +157,13 @@ impl Invariant for NoFailure {
             }
             _ => None,
         };
-        what.into_iter().for_each(|what| findings.report("I5", entry.at, what));
+        what.into_iter().for_each(|what| findings.report(entry.at, what));
     }
 
     fn finish(&mut self, end: Duration, _state: &Arc<GroupState>, findings: &mut Findings) {
         for (call, ask) in &self.open {
             let what = format!("call {call} of {} never got an answer from {}", ask.of, ask.name);
-            findings.report("I5", end, what);
+            findings.report(end, what);
         }
     }
 }

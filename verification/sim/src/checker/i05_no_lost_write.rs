@@ -21,7 +21,7 @@ use crate::history::{Answer, Entry, What};
 #[derive(Debug, Default)]
 pub(super) struct NoLostWrite {
     state: Option<Arc<GroupState>>,
-    /// What has not been granted since the store went back: a record names its owner of long ago.
+    /// The partitions that have not been granted since the store went back: a record names its owner of long ago.
     outdated: BTreeSet<TopicPartition>,
     /// Grants that promise one owner at a time.
     strict: BTreeMap<(TopicPartition, Epoch), bool>,
@@ -137,6 +137,6 @@ impl Invariant for NoLostWrite {
             What::Answered { call, answer } => found.extend(self.answered(*call, *answer)),
             _ => {}
         }
-        found.into_iter().for_each(|what| findings.report("I5", entry.at, what));
+        found.into_iter().for_each(|what| findings.report(entry.at, what));
     }
 }

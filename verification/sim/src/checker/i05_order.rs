@@ -64,7 +64,7 @@ impl Invariant for Order {
             }
             What::Executed { call, epoch, .. } => {
                 let what = self.executed(call.number, *epoch);
-                what.into_iter().for_each(|what| findings.report("I5", entry.at, what));
+                what.into_iter().for_each(|what| findings.report(entry.at, what));
             }
             _ => {}
         }

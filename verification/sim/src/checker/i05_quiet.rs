@@ -72,6 +72,6 @@ impl Invariant for Quiet {
             }
             _ => None,
         };
-        what.into_iter().for_each(|what| findings.report("I5", entry.at, what));
+        what.into_iter().for_each(|what| findings.report(entry.at, what));
     }
 }

@@ -19,7 +19,7 @@ impl Invariant for Liveness {
             What::Settled => self.settled = true,
             What::Restless { because } => {
                 self.settled = true;
-                findings.report("I6", entry.at, format!("no rest after the faults: {because}"));
+                findings.report(entry.at, format!("no rest after the faults: {because}"));
             }
             _ => {}
         }
@@ -27,7 +27,7 @@ impl Invariant for Liveness {
 
     fn finish(&mut self, end: Duration, _state: &Arc<GroupState>, findings: &mut Findings) {
         if !self.settled {
-            findings.report("I6", end, "the world ended before it came to rest");
+            findings.report(end, "the world ended before it came to rest");
         }
     }
 }

@@ -25,7 +25,7 @@ impl Invariant for OneWriter {
                 let leader = step.before.leader().and_then(|entry| entry.last_good());
                 let leader = leader.map_or("nobody", |leader| leader.instance.as_str());
                 let what = format!("{writer} wrote {key:?} in {} while {leader} led", step.revision);
-                findings.report("I7", step.at, what);
+                findings.report(step.at, what);
             }
         }
     }

@@ -28,7 +28,7 @@ impl AckIdentity {
             if !self.said.contains(&(by.clone(), word, handoff.id.to_string(), at.clone())) {
                 let what =
                     format!("{word:?} of {at} counts for handoff {} and {by} never said it", handoff.id);
-                findings.report("I8", step.at, what);
+                findings.report(step.at, what);
             }
         }
     }
@@ -80,7 +80,7 @@ impl AckIdentity {
         for (name, router) in waited_for {
             let Some(router) = router.readable() else {
                 let what = format!("handoff {} did not wait for the unreadable router {name}", handoff.id);
-                findings.report("I8", step.at, what);
+                findings.report(step.at, what);
                 continue;
             };
             let member = Member { name: name.clone(), incarnation: router.incarnation.clone() };
@@ -102,7 +102,7 @@ impl AckIdentity {
     }
 }
 
-/// What a handoff waits to hear from the new owner.
+/// The words that a handoff waits to hear from the new owner.
 const fn new_owners_word(handoff: &Handoff) -> Word {
     match handoff.phase {
         Phase::CatchingUp => Word::CaughtUp,
@@ -111,7 +111,7 @@ const fn new_owners_word(handoff: &Handoff) -> Word {
     }
 }
 
-/// What a handoff waits to hear from the old owner.
+/// The words that a handoff waits to hear from the old owner.
 const fn old_owners_word(handoff: &Handoff) -> Word {
     match handoff.phase {
         Phase::Ready => Word::Rested,

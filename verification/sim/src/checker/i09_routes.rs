@@ -19,7 +19,7 @@ use super::{Findings, Invariant, Step};
 use crate::history::{Entry, What};
 use crate::wire::at;
 
-/// What a router knows: each partition's route, in words.
+/// Everything that a router knows: each partition's route, in words.
 type Table = BTreeMap<TopicPartition, String>;
 
 /// A stream as its commands have it.
@@ -28,10 +28,14 @@ struct Told {
     seen: Seen,
     revision: Revision,
     opened: bool,
+    /// The history of the store of which it told last; `None`: one that was lost by then, or it has told nothing.
+    history: Option<u32>,
+    /// The cluster id under which it told that.
+    cluster_id: String,
     table: Table,
 }
 
-/// What a router was told in full at one revision.
+/// Everything that a router was told in full at one revision.
 #[derive(Debug)]
 struct Claim {
     at: Duration,
@@ -46,7 +50,11 @@ pub(super) struct TrueRoutes {
     history: u32,
     /// Streams that are open to the end have to be up to date there.
     open: BTreeMap<u64, Told>,
+    /// The group as it was in the last revision.
+    last: Option<Arc<GroupState>>,
     early: Findings,
+    /// The histories as they are at the end.
+    histories: Histories,
 }
 
 impl TrueRoutes {
@@ -67,13 +75,15 @@ impl TrueRoutes {
                 _ => {}
             }
         }
-        truth
+        Self { histories, ..truth }
     }
 
-    /// `history` is the present one, or the stream is of one that is lost.
+    /// `history` is the present one; `None`: the stream is of one that is lost. What such a stream tells can be of a mixture
+    /// of both, until its instance notices: only its order counts.
     fn told(&mut self, at: Duration, history: Option<u32>, stream: u64, command: &RouteCommand) {
-        let Some(history) = history else { return drop(self.open.remove(&stream)) };
         let Some(told) = self.open.get_mut(&stream) else { return };
+        let before = std::mem::replace(&mut told.history, history);
+        told.cluster_id.clone_from(&command.cluster_id);
         if told.seen.cluster_id == command.cluster_id {
             told.revision = told.revision.max(Revision(told.seen.revision));
         }
@@ -83,12 +93,15 @@ impl TrueRoutes {
         }
         if revision < told.revision {
             let what = format!("stream {stream} went back from {} to {revision}", told.revision);
-            self.early.report("I9", at, what);
+            self.early.report(at, what);
         }
         if !told.opened && !matches!(command, Some(Command::Table(_))) {
-            self.early.report("I9", at, format!("stream {stream} begins without a table"));
+            self.early.report(at, format!("stream {stream} begins without a table"));
         }
-        if told.opened && revision > told.revision {
+        if told.opened
+            && revision > told.revision
+            && let Some(history) = before
+        {
             let claim = Claim { at, stream, table: told.table.clone() };
             self.claims.entry((history, told.revision)).or_default().push(claim);
         }
@@ -102,7 +115,7 @@ impl TrueRoutes {
         let later = self.claims.split_off(&below);
         for claim in std::mem::replace(&mut self.claims, later).into_values().flatten() {
             if let Some(what) = difference(state, &claim.table) {
-                findings.report("I9", claim.at, format!("stream {}: {what}", claim.stream));
+                findings.report(claim.at, format!("stream {}: {what}", claim.stream));
             }
         }
     }
@@ -114,9 +127,13 @@ impl Invariant for TrueRoutes {
         if self.claims.first_key_value().is_some_and(|(first, _)| *first < below) {
             self.judge(below, step.before, findings);
         }
+        self.last = Some(Arc::clone(step.after));
     }
 
-    fn went_back(&mut self, _at: Duration, _state: &Arc<GroupState>, _findings: &mut Findings) {
+    /// The last revisions of a history are judged with its end.
+    fn went_back(&mut self, _at: Duration, state: &Arc<GroupState>, findings: &mut Findings) {
+        let Some(last) = self.last.take().filter(|last| last.revision() != state.revision()) else { return };
+        self.judge((self.history, last.revision().next()), &last, findings);
         self.history += 1;
         self.claims = self.claims.split_off(&(self.history, Revision::default()));
     }
@@ -124,15 +141,17 @@ impl Invariant for TrueRoutes {
     fn finish(&mut self, end: Duration, state: &Arc<GroupState>, findings: &mut Findings) {
         self.judge((u32::MAX, Revision::default()), state, findings);
         for (stream, told) in std::mem::take(&mut self.open) {
-            if let Some(what) = difference(state, &told.table) {
-                findings.report("I9", end, format!("stream {stream}, at the end: {what}"));
+            if told.opened && !self.histories.is_present(&told.cluster_id) {
+                findings.report(end, format!("stream {stream} tells of a history that is lost, at the end"));
+            } else if let Some(what) = difference(state, &told.table) {
+                findings.report(end, format!("stream {stream}, at the end: {what}"));
             }
         }
         findings.0.append(&mut self.early.0);
     }
 }
 
-/// What is wrong with what a router was told; partitions that can't be decided are passed over.
+/// The difference between the truth and what a router was told; partitions that can't be decided are passed over.
 fn difference(state: &GroupState, told: &Table) -> Option<String> {
     let truth: Table =
         partitions(state, None).filter_map(|at| Some((at.clone(), words(&route(state, &at)?)))).collect();

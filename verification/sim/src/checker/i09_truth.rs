@@ -20,7 +20,7 @@ use super::{Findings, Invariant, Step};
 use crate::history::{Entry, What};
 use crate::wire::at;
 
-/// What a member knows: the kind of its role in each partition, and the role's key.
+/// Everything that a member knows: the kind of its role in each partition, and the role's key.
 type Roles = BTreeMap<TopicPartition, String>;
 
 /// A stream as its commands have it.
@@ -30,10 +30,14 @@ struct Told {
     seen: Seen,
     revision: Revision,
     opened: bool,
+    /// The history of the store of which it told last; `None`: one that was lost by then, or it has told nothing.
+    history: Option<u32>,
+    /// The cluster id under which it told that.
+    cluster_id: String,
     roles: Roles,
 }
 
-/// What a member was told in full at one revision.
+/// Everything that a member was told in full at one revision.
 #[derive(Debug)]
 struct Claim {
     at: Duration,
@@ -42,21 +46,24 @@ struct Claim {
     roles: Roles,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Truth {
     claims: BTreeMap<(u32, Revision), Vec<Claim>>,
     /// The history of the store now.
     history: u32,
     /// Streams that are open to the end have to be up to date there.
     open: BTreeMap<u64, Told>,
+    /// The group as it was in the last revision.
+    last: Option<Arc<GroupState>>,
     early: Findings,
+    /// The histories as they are at the end.
+    histories: Histories,
 }
 
 impl Truth {
     /// A revision's commands are complete once the next one's begin; the states are met later.
     pub(super) fn new(entries: &[Entry]) -> Self {
-        let mut truth =
-            Self { claims: BTreeMap::new(), history: 0, open: BTreeMap::new(), early: Findings::default() };
+        let mut truth = Self::default();
         let mut histories = Histories::default();
         for entry in entries {
             histories.entry(entry);
@@ -71,19 +78,29 @@ impl Truth {
                 _ => {}
             }
         }
-        truth
+        Self { histories, ..truth }
     }
 
     fn attached(&mut self, stream: u64, member: &Member, seen: &Seen) {
-        let (member, seen, roles) = (member.clone(), seen.clone(), Roles::new());
-        let revision = Revision::default();
-        self.open.insert(stream, Told { member, seen, revision, opened: false, roles });
+        let (member, seen) = (member.clone(), seen.clone());
+        let told = Told {
+            member,
+            seen,
+            revision: Revision::default(),
+            opened: false,
+            history: None,
+            cluster_id: String::new(),
+            roles: Roles::new(),
+        };
+        self.open.insert(stream, told);
     }
 
-    /// `history` is the present one, or the stream is of one that is lost.
+    /// `history` is the present one; `None`: the stream is of one that is lost. What such a stream tells can be of a mixture
+    /// of both, until its instance notices: only its order counts.
     fn told(&mut self, at: Duration, history: Option<u32>, stream: u64, command: &AssignmentCommand) {
-        let Some(history) = history else { return drop(self.open.remove(&stream)) };
         let Some(told) = self.open.get_mut(&stream) else { return };
+        let before = std::mem::replace(&mut told.history, history);
+        told.cluster_id.clone_from(&command.cluster_id);
         if told.seen.cluster_id == command.cluster_id {
             told.revision = told.revision.max(Revision(told.seen.revision));
         }
@@ -93,12 +110,15 @@ impl Truth {
         }
         if revision < told.revision {
             let what = format!("stream {stream} went back from {} to {revision}", told.revision);
-            self.early.report("I9", at, what);
+            self.early.report(at, what);
         }
         if told.opened == command.is_some_and(opens) {
-            self.early.report("I9", at, format!("stream {stream} has its snapshot in the wrong place"));
+            self.early.report(at, format!("stream {stream} has its snapshot in the wrong place"));
         }
-        if told.opened && revision > told.revision {
+        if told.opened
+            && revision > told.revision
+            && let Some(history) = before
+        {
             let (member, roles) = (told.member.clone(), told.roles.clone());
             self.claims.entry((history, told.revision)).or_default().push(Claim {
                 at,
@@ -117,7 +137,7 @@ impl Truth {
         let later = self.claims.split_off(&below);
         for claim in std::mem::replace(&mut self.claims, later).into_values().flatten() {
             if let Some(what) = difference(state, &claim.member, &claim.roles) {
-                findings.report("I9", claim.at, format!("stream {}: {what}", claim.stream));
+                findings.report(claim.at, format!("stream {}: {what}", claim.stream));
             }
         }
     }
@@ -126,9 +146,13 @@ impl Truth {
 impl Invariant for Truth {
     fn step(&mut self, step: &Step<'_>, findings: &mut Findings) {
         self.judge((self.history, step.revision), step.before, findings);
+        self.last = Some(Arc::clone(step.after));
     }
 
-    fn went_back(&mut self, _at: Duration, _state: &Arc<GroupState>, _findings: &mut Findings) {
+    /// The last revisions of a history are judged with its end.
+    fn went_back(&mut self, _at: Duration, state: &Arc<GroupState>, findings: &mut Findings) {
+        let Some(last) = self.last.take().filter(|last| last.revision() != state.revision()) else { return };
+        self.judge((self.history, last.revision().next()), &last, findings);
         self.history += 1;
         self.claims = self.claims.split_off(&(self.history, Revision::default()));
     }
@@ -136,15 +160,17 @@ impl Invariant for Truth {
     fn finish(&mut self, end: Duration, state: &Arc<GroupState>, findings: &mut Findings) {
         self.judge((u32::MAX, Revision::default()), state, findings);
         for (stream, told) in std::mem::take(&mut self.open) {
-            if let Some(what) = difference(state, &told.member, &told.roles) {
-                findings.report("I9", end, format!("stream {stream}, at the end: {what}"));
+            if told.opened && !self.histories.is_present(&told.cluster_id) {
+                findings.report(end, format!("stream {stream} tells of a history that is lost, at the end"));
+            } else if let Some(what) = difference(state, &told.member, &told.roles) {
+                findings.report(end, format!("stream {stream}, at the end: {what}"));
             }
         }
         findings.0.append(&mut self.early.0);
     }
 }
 
-/// What is wrong with what `member` was told; partitions that can't be decided are passed over.
+/// The difference between the truth and what `member` was told; partitions that can't be decided are passed over.
 fn difference(state: &GroupState, member: &Member, told: &Roles) -> Option<String> {
     let view = consumer_view(state, member);
     let decided = |at: &TopicPartition| !view.undecided.contains(at);

@@ -19,10 +19,10 @@ use kafka_assigner_types::name::MemberName;
 
 use super::{Findings, Invariant, Step};
 
-/// How many revisions a leader's view may be behind; views that are held for 8 s miss no more.
+/// The most revisions by which a leader's view may be behind; views that are held for 8 s miss no more.
 const MOST_BEHIND: usize = 600;
 
-/// What a plan begins: a unit, and who gets it.
+/// The moves that a plan begins: each a unit, and who gets it.
 type Wanted = (Vec<TopicPartition>, Member);
 
 /// A state of the group with what would be begun on it, once somebody asks.
@@ -72,7 +72,7 @@ impl Minimal {
 
     fn begins(&mut self, step: &Step<'_>, handoff: &Handoff, findings: &mut Findings) {
         let mut wrong = |what: &str| {
-            findings.report("I10", step.at, format!("handoff {} of {:?}: {what}", handoff.id, handoff.unit));
+            findings.report(step.at, format!("handoff {} of {:?}: {what}", handoff.id, handoff.unit));
         };
         if handoff.old.name == handoff.new.name {
             wrong("it goes nowhere");
@@ -171,7 +171,7 @@ impl Invariant for Minimal {
             let member = owner.member();
             let is_new = !owns(step.before, &member, at);
             if is_new && step.before.presence(&member) == Presence::Gone {
-                findings.report("I10", step.at, format!("{at} went to {member}, who is not there"));
+                findings.report(step.at, format!("{at} went to {member}, who is not there"));
             }
         }
     }

@@ -17,7 +17,7 @@ impl FailClosed {
     fn touches(step: &Step<'_>, at: &TopicPartition, findings: &mut Findings) {
         let error = if is_ack(step, at) { step.before.handoff_error(at) } else { step.before.error_at(at) };
         if let Some(error) = error {
-            findings.report("I11", step.at, format!("{at} was written while it can't be read: {error}"));
+            findings.report(step.at, format!("{at} was written while it can't be read: {error}"));
         }
     }
 
@@ -32,14 +32,14 @@ impl FailClosed {
             .is_some_and(|handoff| after.is_some_and(|o| o.is(&handoff.new) || o.is(&handoff.old)));
         if changes_hands && !by_handoff && step.before.presence(&before.member()) == Presence::Unknown {
             let what = format!("{at} was taken from {}, whose registration can't be read", before.name);
-            findings.report("I11", step.at, what);
+            findings.report(step.at, what);
         }
     }
 
     fn forgets(step: &Step<'_>, at: &TopicPartition, findings: &mut Findings) {
         let topic = step.before.topics().get(&at.topic);
         if topic.is_some_and(|entry| entry.readable().is_none()) {
-            findings.report("I11", step.at, format!("{at} was forgotten while its topic can't be read"));
+            findings.report(step.at, format!("{at} was forgotten while its topic can't be read"));
         }
     }
 }

@@ -9,7 +9,7 @@ pub(super) struct Lint;
 impl Invariant for Lint {
     fn entry(&mut self, entry: &Entry, findings: &mut Findings) {
         if let What::Linted { instance, violation } = &entry.what {
-            findings.report("I12", entry.at, format!("{instance} decided: {violation}"));
+            findings.report(entry.at, format!("{instance} decided: {violation}"));
         }
     }
 }
@@ -26,6 +26,6 @@ mod tests {
         let mut findings = Findings::default();
         Lint.entry(&Entry { at: Duration::from_secs(3), what }, &mut findings);
         assert_eq!(findings.0.len(), 1);
-        assert_eq!(findings.0[0].to_string(), "I12 at 3.000 s: i1-1 decided: OneOwner");
+        assert_eq!(findings.0[0], (Duration::from_secs(3), "i1-1 decided: OneOwner".to_owned()));
     }
 }

@@ -8,6 +8,7 @@ use std::time::Duration;
 use kafka_assigner_core::key::Key;
 use kafka_assigner_core::record::{Consumer, DeathSign, Suspicion};
 use kafka_assigner_core::state::{GroupState, Versioned};
+use kafka_assigner_types::claim::span;
 use kafka_assigner_types::id::Member;
 use kafka_assigner_types::name::MemberName;
 
@@ -34,7 +35,7 @@ impl Living {
         let member = Member { name: name.clone(), incarnation: after.incarnation.clone() };
         let is_taken_over = step.after.is_taken_over(&member) && !step.before.is_taken_over(&member);
         if is_taken_over && let Some(fault) = self.fault(step, &member, before) {
-            findings.report("I13", step.at, format!("{member} was taken over: {fault}"));
+            findings.report(step.at, format!("{member} was taken over: {fault}"));
         }
         match &after.suspected {
             Some(mark) if self.marks.get(name).is_none_or(|(known, _)| known != mark) => {
@@ -52,9 +53,13 @@ impl Living {
             return Some("no mark stood".to_owned());
         };
         let stood = step.at - *since;
-        let least = step.before.configured(|config| config.takeover_after_ms);
-        if stood < Duration::from_millis(least) {
-            return Some(format!("the mark stood for {stood:?}"));
+        let least = match (&mark.sign, before) {
+            // One who is heard elsewhere is heard within that time, and the mark goes.
+            (DeathSign::Silent, Some(consumer)) => span(Duration::from_millis(consumer.ttl_ms)),
+            _ => Duration::from_millis(step.before.configured(|config| config.takeover_after_ms)),
+        };
+        if stood < by_any_clock(least) {
+            return Some(format!("the mark ({:?}) stood for {stood:?}", mark.sign));
         }
         if mark.sign != DeathSign::Detached || self.void.contains(member) {
             return None;
@@ -63,9 +68,14 @@ impl Living {
             return Some("it has a stream".to_owned());
         }
         let detached = self.ended.get(member).map(|ended| step.at - *ended);
-        let is_early = |detached: &Duration| *detached < REATTACHED;
+        let is_early = |detached: &Duration| *detached < by_any_clock(REATTACHED);
         detached.filter(is_early).map(|detached| format!("it had a stream {detached:?} ago"))
     }
+}
+
+/// The least that `span` may be: clocks of leaders are up to half a percent from the one by which things are noted here.
+fn by_any_clock(span: Duration) -> Duration {
+    span.mul_f64(0.99)
 }
 
 fn registration<'s>(state: &'s GroupState, name: &MemberName) -> Option<&'s Consumer> {

@@ -1,42 +1,28 @@
-//! I14: nobody goes on with what it has of a topic once another one, with another id, has taken its place.
+//! I14: nobody goes on with what it has of a topic once another one, with another id, has taken its place in Kafka.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use kafka_assigner_core::key::Key;
 use kafka_assigner_core::state::GroupState;
 use kafka_assigner_types::id::TopicPartition;
 use kafka_assigner_types::name::TopicName;
 
-use super::{Findings, Invariant, Step};
+use super::{Findings, Invariant};
 use crate::history::{Entry, What};
 
 #[derive(Debug, Default)]
 pub(super) struct SameTopic {
-    /// The last id that each topic is known to have had.
-    ids: BTreeMap<TopicName, String>,
-    /// When another id took the place of one.
+    /// The time at which another topic took the place of one.
     replaced: BTreeMap<TopicName, Duration>,
-    /// Who works, and since when.
+    /// Those who work, each with the time since which they do.
     working: BTreeMap<(u32, TopicPartition), (Arc<str>, Duration)>,
 }
 
 impl Invariant for SameTopic {
-    fn step(&mut self, step: &Step<'_>, _findings: &mut Findings) {
-        for (key, _) in step.changes {
-            let Key::Topic(name) = key else { continue };
-            let topic = step.after.topics().get(name).and_then(|entry| entry.last_good());
-            let Some(id) = topic.and_then(|topic| topic.topic_id.clone()) else { continue };
-            let known = self.ids.insert(name.clone(), id.clone());
-            if known.is_some_and(|known| known != id) {
-                self.replaced.insert(name.clone(), step.at);
-            }
-        }
-    }
-
     fn entry(&mut self, entry: &Entry, _findings: &mut Findings) {
         match &entry.what {
+            What::Recreated { topic } => drop(self.replaced.insert(topic.clone(), entry.at)),
             What::Began { process, consumer, at, .. } => {
                 let began = (Arc::clone(consumer), entry.at);
                 self.working.insert((*process, at.clone()), began);
@@ -52,7 +38,7 @@ impl Invariant for SameTopic {
             if self.replaced.get(&at.topic).is_some_and(|replaced| since < replaced) {
                 let what =
                     format!("{consumer} goes on with {at} as it was before its topic was created anew");
-                findings.report("I14", end, what);
+                findings.report(end, what);
             }
         }
     }

@@ -45,7 +45,7 @@ impl Rest {
                 "{} says that it rests, with a record of {} in the works since {began:?}",
                 resting.by, of.1
             );
-            findings.report("I15", resting.since, what);
+            findings.report(resting.since, what);
         }
         self.rests.insert(of, resting);
     }
@@ -57,7 +57,7 @@ impl Rest {
         if let Some(resting) = self.rests.get(&of).filter(|resting| expects_long(resting.since)) {
             let what =
                 format!("{} begins a record of {} though it rests for {}", resting.by, of.1, resting.handoff);
-            findings.report("I15", now, what);
+            findings.report(now, what);
         }
         self.in_works.insert(of, now);
     }

@@ -1,5 +1,5 @@
-//! The faults at the edges: topics that are created anew, groups that are deleted, records that take too long, members that
-//! reach some instances only, and clocks that jump.
+//! The faults at the edges: topics that are created anew, records that take too long, members that reach some instances only,
+//! and clocks that jump.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,8 +9,9 @@ use rand::RngExt as _;
 use super::Driver;
 use super::restore::Restore;
 use crate::fault::Fault;
+use crate::history::What;
 use crate::network::SILENCE;
-use crate::world::Process;
+use crate::world::{Process, topic};
 
 /// The most by which a wall clock is set, forward and back.
 const MOST_AHEAD_S: u64 = 7_200;
@@ -21,12 +22,6 @@ const MOST_ANEW: u32 = 14;
 /// Two looks tell that a topic is another one, and its partitions are granted after a third; two seconds apart, and more
 /// where denials come between.
 const SEEN_ANEW: Duration = Duration::from_secs(12);
-
-/// How often an operator tries to delete a group, and how long whoever is there may be without partitions on its account.
-const DELETE_AGAIN: Duration = Duration::from_secs(1);
-
-/// After the group was deleted, everybody registers, and topics are looked for.
-const MADE_AGAIN: Duration = Duration::from_secs(10);
 
 impl Driver {
     /// Lets a fault at an edge happen, and tells to whom; nothing where it can't.
@@ -79,7 +74,7 @@ impl Driver {
         Some(String::new())
     }
 
-    /// Where Kafka tells no ids, only a topic that was seen to be gone is known to be another one.
+    /// A topic without an id is known to be another one only where it was seen to be gone.
     fn recreate_topic(&mut self) -> Option<String> {
         let name = self.some_topic()?;
         let is_quick = self.world.kafka.has_ids() && self.dice.random_bool(0.5);
@@ -91,49 +86,12 @@ impl Driver {
         Some(format!("{name} from {former} to {partitions} partitions after {away:?}"))
     }
 
-    /// Everybody is gone at once; the group is deleted as soon as their claims are over.
-    fn close_group(&mut self) -> Option<String> {
-        if self.world.outage.is_some() {
-            return None;
+    /// Kafka tells ids in most worlds: then the service has to notice by the id alone.
+    pub(super) fn create_another(&self, name: &'static str, partitions: u32) {
+        self.world.kafka.create(name, partitions);
+        if self.world.kafka.has_ids() {
+            self.world.history.note(What::Recreated { topic: topic(name) });
         }
-        self.world.is_closed = true;
-        for process in self.world.processes.keys().copied().collect::<Vec<_>>() {
-            drop(self.world.kill(process));
-        }
-        while let Some(consumer) = self.world.kill_minimal() {
-            self.later(Duration::ZERO, Restore::SpawnMinimal(consumer));
-        }
-        for router in self.world.routers.keys().copied().collect::<Vec<_>>() {
-            drop(self.world.kill_router(router));
-        }
-        self.world.history.excuse_everyone(self.world.shape.ttl());
-        self.later(DELETE_AGAIN, Restore::DeleteGroup);
-        Some(String::new())
-    }
-
-    /// An operator tries until it is done.
-    pub(super) async fn delete_group(&mut self) {
-        let slot = {
-            let running = self.world.running();
-            self.one_of(&running)
-        };
-        self.world.history.excuse_everyone(DELETE_AGAIN * 2);
-        let may_ask = self.world.outage.is_none();
-        match slot {
-            Some(slot) if may_ask && self.world.delete_group(slot).await => {
-                self.world.history.happened(Fault::GroupDeleted, format!("at slot {slot}"));
-                self.open_group();
-            }
-            _ => self.later(DELETE_AGAIN, Restore::DeleteGroup),
-        }
-    }
-
-    /// Whoever comes first makes the group again.
-    pub(super) fn open_group(&mut self) {
-        self.world.is_closed = false;
-        self.world.history.excuse_everyone(MADE_AGAIN);
-        (0..self.world.shape.consumers).for_each(|_| drop(self.world.join()));
-        (0..self.world.shape.routers).for_each(|_| drop(self.world.join_router()));
     }
 
     fn set_clock(&mut self) -> Option<String> {

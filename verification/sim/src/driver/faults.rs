@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use kafka_assigner_client::OnStop;
 use kafka_assigner_store::faulty::{Outage, Rates};
+use kafka_assigner_types::mode::Mode;
 use rand::RngExt as _;
 
 use super::restore::Restore;
@@ -23,7 +24,7 @@ const FEWEST_STAYING: usize = 4;
 /// More partitions would only make a world slower.
 const MOST_PARTITIONS: u32 = 18;
 
-/// How often another kind is tried where one can't happen now.
+/// The most kinds that are tried where one can't happen now.
 const ATTEMPTS: usize = 5;
 
 impl Driver {
@@ -164,7 +165,7 @@ impl Driver {
         Some(consumer.to_string())
     }
 
-    /// Where somebody else is granted what it has before its claim is over, two work.
+    /// Two work where somebody else is granted what it has before its claim is over.
     async fn write_consumer_off(&mut self) -> Option<String> {
         let consumer = self.cut_consumer_off()?;
         self.world.unregister(&consumer).await.then_some(consumer)
@@ -402,6 +403,12 @@ impl Driver {
         let mode = self.world.shape.mode_switches.then(|| mode(&mut self.dice))?;
         let change = self.world.configure(|config| config.mode = mode);
         change.await.then(|| mode.to_string())
+    }
+
+    pub(super) async fn switch_mode_to(&self, mode: Mode) {
+        if self.world.configure(|config| config.mode = mode).await {
+            self.world.history.happened(Fault::ModeSwitched, mode.to_string());
+        }
     }
 
     async fn change_config(&mut self) -> Option<String> {

@@ -7,7 +7,7 @@ use super::restore::Restore;
 use super::{Act, Driver};
 use crate::fault::Fault;
 
-/// When the first ones come: the others have brought the group up by then.
+/// The time at which the first ones come: the others have brought the group up by then.
 const FIRST: Duration = Duration::from_secs(2);
 
 impl Driver {

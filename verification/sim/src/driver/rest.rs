@@ -18,14 +18,14 @@ use super::{Driver, PATROL};
 use crate::history::What;
 use crate::world::World;
 
-/// How long nothing may move for the group to be at rest: two of a leader's ticks, and more.
+/// The time for which nothing may move for the group to be at rest: two of a leader's ticks, and more.
 const REST: Duration = Duration::from_secs(25);
 
-/// How long the way to it may take. Longest are the waits after failed handoffs, which double from 10 s, and a
+/// The longest time that the way to it may take. Longest are the waits after failed handoffs, which double from 10 s, and a
 /// consumer that still leaves.
 const LONGEST: Duration = Duration::from_secs(300);
 
-/// How long a request may be without an answer in a group at rest.
+/// The longest time for which a request may be without an answer in a group at rest.
 const ANSWERED: Duration = Duration::from_secs(10);
 
 impl Driver {
@@ -75,7 +75,7 @@ fn owners(state: &GroupState) -> Owners {
 }
 
 impl World {
-    /// What still is to be done; `None` where nothing is.
+    /// The work that is still to be done; `None` where nothing is.
     fn unrest(&self, wishes: &mut Wishes) -> Option<String> {
         self.read(|state| {
             if let Some(at) = state.handoffs().keys().next() {
@@ -109,7 +109,7 @@ fn partitions(state: &GroupState) -> Vec<TopicPartition> {
         .collect()
 }
 
-/// What a leader would still do, as it was last decided: it follows from the records alone, so that one look at each
+/// The wish of a leader, as it was last decided: it follows from the records alone, so that one look at each
 /// revision is enough.
 #[derive(Debug, Default)]
 struct Wishes {
@@ -126,7 +126,7 @@ impl Wishes {
     }
 }
 
-/// What a leader would do whose failures are all still to be avoided, or all forgotten: there is rest where either
+/// The wish of a leader whose failures are all still to be avoided, or all forgotten: there is rest where either
 /// wants nothing, since only the present leader knows which.
 fn wanted(state: &GroupState) -> Option<String> {
     wanted_at(state, Moment::default()).and_then(|_| wanted_at(state, Moment(FORGOTTEN)))

@@ -5,9 +5,11 @@ use std::sync::Arc;
 use kafka_assigner_core::topics::TopicLook;
 use kafka_assigner_store::faulty::{FaultyStore, Rates};
 use kafka_assigner_types::id::Member;
+use kafka_assigner_types::mode::Mode;
 use tokio::time::Duration;
 
 use super::restored::Restoring;
+use super::revival::Reviving;
 use super::{Act, Driver, SUSPECT_AFTER};
 use crate::network::Weather;
 use crate::world::Spoiled;
@@ -59,10 +61,14 @@ pub(super) enum Restore {
     MendWay(Arc<str>, String),
     /// The group is deleted, where nobody is left.
     DeleteGroup,
+    /// The group gets another mode.
+    SwitchMode(Mode),
     /// A leaving consumer has handed over for as long as it would.
     Overdue(u32),
     /// The store goes back to a backup.
     Store(Restoring),
+    /// The store gives all leases their whole time again.
+    Leases(Reviving),
     /// A process of a consumer comes up whose sessions the instances renew.
     SpawnMinimal(Arc<str>),
     /// The process of such a consumer dies.
@@ -73,12 +79,17 @@ impl Restore {
     const fn lets_somebody_come(&self) -> bool {
         matches!(
             self,
-            Self::Spawn(_) | Self::Join | Self::Routers(_) | Self::SpawnRouter(_) | Self::SpawnMinimal(_)
+            Self::Spawn(_)
+                | Self::Join
+                | Self::Routers(_)
+                | Self::SpawnRouter(_)
+                | Self::SpawnMinimal(_)
+                | Self::MendWay(..)
         )
     }
 }
 
-/// How long whoever starts an instance waits where the store did not let it.
+/// The time for which whoever starts an instance waits where the store did not let it.
 const START_AGAIN: Duration = Duration::from_secs(1);
 
 impl Driver {
@@ -108,10 +119,12 @@ impl Driver {
             Restore::ReleaseWatches(slot) => self.release_watches(slot),
             Restore::Mend(spoiled) => self.world.mend(&spoiled).await,
             Restore::Topic(name, look) => self.world.kafka.restore(name, look),
-            Restore::AnotherTopic(name, partitions) => self.world.kafka.create(name, partitions),
+            Restore::AnotherTopic(name, partitions) => self.create_another(name, partitions),
             Restore::GiveWayUp(member, endpoint) => self.world.network.give_way_up(&member, &endpoint),
             Restore::MendWay(member, endpoint) => self.world.network.mend_way(&member, &endpoint),
             Restore::DeleteGroup => self.delete_group().await,
+            Restore::SwitchMode(mode) => self.switch_mode_to(mode).await,
+            Restore::Leases(step) => self.revive(step).await,
             Restore::Overdue(process) => self.overdue(process),
             Restore::Store(step) => self.step_restore(step).await,
             Restore::SpawnMinimal(consumer) => self.world.spawn_minimal(&consumer),
@@ -119,7 +132,6 @@ impl Driver {
         }
     }
 
-    /// Nothing else happens while an instance starts, so it must not wait for a store that is away.
     /// Marks the session as its instance does: only once the end of its last stream was seen for long enough there.
     async fn suspect_once_detached(&mut self, session: Member) {
         let detached = self.world.network.without_stream(session.name.as_str());
@@ -132,6 +144,7 @@ impl Driver {
         }
     }
 
+    /// Nothing else happens while an instance starts, so it must not wait for a store that is away.
     async fn start_instance(&mut self, slot: usize) {
         if self.world.outage.is_some() || !self.world.start_instance(slot).await {
             self.later(START_AGAIN, Restore::StartInstance(slot));
@@ -185,7 +198,9 @@ impl Driver {
             Restore::Overdue(process) => self.later(super::FIRST_FAULT, Restore::Overdue(process)),
             Restore::DeleteGroup => self.open_group(),
             Restore::Store(step) => self.heal_restore(step).await,
-            Restore::KillMinimal => {}
+            // Nothing more goes wrong, and a mode that nobody has asked for yet is not asked for.
+            Restore::KillMinimal | Restore::SwitchMode(_) | Restore::Leases(Reviving::Begin { .. }) => {}
+            Restore::Leases(Reviving::Again { still, .. }) => self.world.thaw(still),
             other => self.restore(other).await,
         }
     }

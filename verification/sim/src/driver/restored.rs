@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use kafka_assigner_store::embedded::StoreBackup;
-use kafka_assigner_types::mode::Mode;
 use kafka_assigner_types::moment::millis;
 
 use super::restore::Restore;
@@ -11,7 +10,7 @@ use super::{Act, Driver};
 use crate::fault::Fault;
 use crate::situation::{MOST_STARTING, StoreRestore};
 
-/// How much later a step is tried again that can't be done now.
+/// The time after which a step is tried again that can't be done now.
 const AGAIN: Duration = Duration::from_secs(1);
 
 /// One step on the way to a store that was put back.
@@ -54,7 +53,7 @@ impl Driver {
         }
     }
 
-    /// What is unreadable in a backup stays so: whoever mends it knows only the record as it was then.
+    /// A record that is unreadable in a backup stays so: whoever mends it knows only the record as it was then.
     fn has_to_wait(&self, step: &Restoring) -> bool {
         let is_mending = |act: &Act| matches!(act, Act::Restore(Restore::Mend(_)));
         match step {
@@ -100,8 +99,7 @@ impl Driver {
     /// In the strict modes everybody waits for the longest session that may have begun after the backup.
     fn excuse_restore(&mut self, restore: &StoreRestore) {
         let shape = &self.world.shape;
-        let is_strict = shape.config.mode != Mode::Overlap || shape.mode_switches;
-        let waits = if is_strict { shape.longest_session() } else { Duration::ZERO };
+        let waits = if shape.is_strict_at_times() { shape.longest_session() } else { Duration::ZERO };
         let starts = if restore.is_announced { MOST_STARTING } else { Duration::ZERO };
         self.world.history.excuse_everyone(starts + waits);
         // Nothing else goes wrong while it is seen whether the group finds back.

@@ -1,4 +1,4 @@
-//! What is done to the record that begins another history of the store.
+//! Bends the record that begins another history of the store.
 
 use std::sync::LazyLock;
 

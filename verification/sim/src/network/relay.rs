@@ -23,7 +23,7 @@ type Item<C> = Result<C, Status>;
 /// The other end of a stream.
 pub(super) type Received<C> = Pin<Box<dyn Items<Item = Item<C>> + Send>>;
 
-/// What streams carry.
+/// A message of a stream.
 pub(super) trait Command: Clone + Send + 'static {
     /// That a stream has told it.
     fn told(self, stream: u64) -> What;
@@ -52,10 +52,10 @@ impl Command for RouteCommand {
     }
 }
 
-/// How often a stream that carries nothing looks whether it may again.
+/// The time after which a stream that carries nothing looks whether it may again.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
-/// What fits into the buffers of a connection; then its sender waits.
+/// The number of messages that the buffers of a connection take; then its sender waits.
 const BUFFER: usize = 4;
 
 /// One stream on its way.
@@ -98,7 +98,7 @@ impl<C: Command> Relay<C> {
                 () = self.cut.cancelled() => Some(Err(broken())),
                 // The member has let go.
                 () = self.to.closed() => None,
-                // What the instance says.
+                // The instance says something.
                 item = self.from.next() => item,
             };
             let Some(item) = item else { break };

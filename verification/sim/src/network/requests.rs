@@ -16,7 +16,7 @@ use crate::desk::{Desk, Served, process_at};
 use crate::history::What;
 use crate::hole::Hole;
 
-/// What lies between two requests that arrive over one connection: the clock's resolution, so that their order is kept.
+/// The time between two requests that arrive over one connection: the clock's resolution, so that their order is kept.
 const NEXT: Duration = Duration::from_millis(1);
 
 /// The connections of one router's process to owners. What is put onto one of them arrives in order, if it does.
@@ -71,7 +71,7 @@ impl Journey {
 }
 
 impl Carrier {
-    /// What the router makes of it.
+    /// The outcome as the router takes it.
     fn answer(&self, served: Served) -> Result<(), SendError> {
         let hole = self.network.hole;
         match served {

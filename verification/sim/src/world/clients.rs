@@ -22,10 +22,10 @@ use crate::history::{Answer, History, What};
 use crate::ice::Ice;
 use crate::network::Carrier;
 
-/// How often requests are given, at a look at the world: a few in a second.
+/// The chance that requests are given, at a look at the world: a few in a second.
 const OFTEN: f64 = 0.25;
 
-/// How often they are for a partition that is being handed over, where one is.
+/// The share of them that are for a partition that is being handed over, where one is.
 const MOVING: f64 = 0.6;
 
 /// A look at the world comes about that often; requests are given at any time in between.
@@ -34,7 +34,7 @@ const SPREAD_MS: u64 = 99;
 /// The most requests that are given at once.
 const MOST_AT_ONCE: usize = 4;
 
-/// How long a client waits before it tries again what was not sent.
+/// The time for which a client waits before it tries again what was not sent.
 const AGAIN: Duration = Duration::from_millis(700);
 
 /// The most requests that are to be tried again: what comes beyond is given up by its client.
@@ -79,7 +79,7 @@ impl Clients {
         Self { dice, history, requests: 0, calls: 0, waiting, again }
     }
 
-    /// How many calls have no answer.
+    /// The number of calls that have no answer.
     pub(crate) fn waiting(&self) -> usize {
         self.waiting.load(Ordering::SeqCst)
     }

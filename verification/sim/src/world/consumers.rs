@@ -13,13 +13,17 @@ use tokio_util::sync::CancellationToken;
 use super::{GROUP, World};
 use crate::desk::address;
 use crate::history::{What, Why};
+use crate::hole::Hole;
 use crate::ice::Ice;
 use crate::network::Wire;
 use crate::shift::Shift;
 use crate::worker::{Temper, Worker};
 
-/// How long a leaving consumer hands over before it leaves alone.
+/// The time for which a leaving consumer hands over before it leaves alone.
 pub(crate) const DRAIN_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// The most partitions that a consumer takes where nobody asks for that; 0, elsewhere, is any number.
+const FEW: u32 = 4;
 
 /// One process.
 #[derive(Debug)]
@@ -106,7 +110,9 @@ impl World {
     }
 
     fn options(&mut self, number: u32, consumer: &str, on_stop: OnStop) -> ConsumerOptions {
+        let max_partitions = if self.hole == Some(Hole::LimitsOverlooked) { FEW } else { 0 };
         ConsumerOptions {
+            max_partitions,
             endpoint: address(number),
             group: GROUP.to_owned(),
             topics: self.shape.topics.iter().map(|(topic, _)| (*topic).to_owned()).collect(),
@@ -167,7 +173,7 @@ impl World {
         let ended = self.processes.iter().filter(|(_, process)| process.task.is_finished());
         let ended: Vec<u32> = ended.map(|(number, _)| *number).collect();
         for number in ended {
-            // What was not given up in time is dropped with the process.
+            // Partitions that were not given up in time are dropped with the process.
             self.desk.close(number);
             self.floor.vacate(number, Why::Killed);
             self.processes.remove(&number);

@@ -5,25 +5,29 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use kafka_assigner_core::lint::Violation;
-use kafka_assigner_proto::v1::DeleteGroupRequest;
+use kafka_assigner_proto::v1::{DeleteGroupRequest, GroupConfig, SetGroupConfigRequest};
 use kafka_assigner_server::grpc::{Consumers, Routers};
 use kafka_assigner_server::{
     Access, AdminService, ConsumerService, Instance, Options, RouterService, ViolationListener, WallClock,
 };
 use kafka_assigner_store::faulty::{Counts, FaultyStore, Outage, Rates};
+use kafka_assigner_strategies::Registry;
+use kafka_assigner_types::mode::Mode;
 use kafka_assigner_types::moment::{WallMillis, millis};
-use prometheus_client::registry::Registry;
+use prometheus_client::registry::Registry as Metrics;
 use rand::RngExt as _;
 use tokio::time::{Instant, sleep};
+use tonic::Code;
 
 use super::{GROUP, World};
 use crate::history::What;
+use crate::hole::{Hole, Spendthrift};
 use crate::store::Recorder;
 
-/// When worlds begin, by their wall clocks.
+/// The time at which worlds begin, by their wall clocks.
 pub(super) const EPOCH_MS: u64 = 1_700_000_000_000;
 
-/// How often an instance tries to start before whoever starts it comes back later.
+/// The number of tries to start an instance before whoever starts it comes back later.
 const START_ATTEMPTS: usize = 5;
 
 /// An address with whatever instance runs there.
@@ -31,7 +35,7 @@ const START_ATTEMPTS: usize = 5;
 pub(crate) struct Slot {
     pub(crate) endpoint: String,
     pub(crate) running: Option<Running>,
-    /// How much later it is by its wall clock than when worlds begin, in milliseconds.
+    /// The time by which its wall clock is ahead of the beginning of the world, in milliseconds.
     ahead_ms: Arc<AtomicU64>,
     number: usize,
     generation: u32,
@@ -45,7 +49,18 @@ pub(crate) struct Running {
     instance: Instance,
 }
 
-/// What all links did, as far as it is told.
+/// The outcome of an operator's wish to delete the group, as far as the operator learns it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Deletion {
+    /// It is deleted.
+    Done,
+    /// Nothing was done: somebody is there, or may act.
+    Refused,
+    /// Nobody knows.
+    Unknown,
+}
+
+/// Counters of what all links did, as far as it is told.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct LinkCounts {
     /// Carried out, and the caller never learned of it.
@@ -123,7 +138,7 @@ impl World {
         for _ in 0..START_ATTEMPTS {
             let options = self.instance_options(slot, id);
             let (store, kafka) = (Arc::new(link.clone()), Arc::clone(&self.kafka));
-            match Instance::start(store, options, Some(kafka), &mut Registry::default()).await {
+            match Instance::start(store, options, Some(kafka), &mut Metrics::default()).await {
                 Ok(instance) => return Some(instance),
                 Err(_) => sleep(Duration::from_millis(200)).await,
             }
@@ -146,20 +161,47 @@ impl World {
             group_defaults: self.shape.config.clone(),
             topic_refresh: Duration::from_secs(2),
             view_patience: Duration::from_secs(2),
+            clock_drift_ppm: self.shape.drift_of(self.slots[slot].number),
             wall: WallClock::new(wall),
+            strategies: self.strategies(),
             on_violation: Some(ViolationListener::new(linted)),
             ..Options::new(id, self.slots[slot].endpoint.clone(), self.dice.random())
         }
     }
 
-    /// Deletes the group as an operator does, by the instance at that slot; false where it is refused.
-    pub(crate) async fn delete_group(&self, slot: usize) -> bool {
-        let Some(running) = &self.slots[slot].running else { return false };
-        let operators = AdminService::new(running.instance.clone());
-        operators
-            .delete_group(DeleteGroupRequest { group: GROUP.to_owned(), owners_stopped: false })
-            .await
-            .is_ok()
+    fn strategies(&self) -> Registry {
+        match self.hole {
+            Some(Hole::LimitsOverlooked) => Registry::builtin().with(&Spendthrift),
+            _ => Registry::builtin().clone(),
+        }
+    }
+
+    /// Deletes the group as an operator does, by the instance at that slot.
+    pub(crate) async fn delete_group(&self, slot: usize) -> Deletion {
+        let Some(operators) = self.operators(slot) else { return Deletion::Refused };
+        let request = DeleteGroupRequest { group: GROUP.to_owned(), owners_stopped: false };
+        match operators.delete_group(request).await {
+            Ok(_) => Deletion::Done,
+            Err(refused) if refused.code() == Code::FailedPrecondition => Deletion::Refused,
+            Err(_) => Deletion::Unknown,
+        }
+    }
+
+    /// Makes the group in that mode as an operator does, by the instance at that slot; false where it is refused.
+    pub(crate) async fn make_group(&self, slot: usize, mode: Mode) -> bool {
+        let Some(operators) = self.operators(slot) else { return false };
+        let config = GroupConfig { mode: Some(mode.to_string()), ..GroupConfig::default() };
+        let request = SetGroupConfigRequest {
+            group: GROUP.to_owned(),
+            config: Some(config),
+            ..SetGroupConfigRequest::default()
+        };
+        operators.set_group_config(request).await.is_ok()
+    }
+
+    fn operators(&self, slot: usize) -> Option<AdminService> {
+        let running = self.slots[slot].running.as_ref()?;
+        Some(AdminService::new(running.instance.clone()))
     }
 
     /// Ends an instance without a word: nothing it does from here on reaches anybody.

@@ -28,10 +28,10 @@ use crate::ice::Ice;
 use crate::network::Wire;
 use crate::wire::at;
 
-/// How long such a client waits before it opens a stream again, or says a word again.
+/// The time for which such a client waits before it opens a stream again, or says a word again.
 const AGAIN: Duration = Duration::from_millis(500);
 
-/// How long it takes at most to prepare for a partition.
+/// The longest time that it takes to prepare for a partition.
 const LONGEST_WARM_UP_MS: u64 = 600;
 
 /// The process of a smallest client.
@@ -204,7 +204,7 @@ impl MinimalClient {
         told.assigned.iter().for_each(|assigned| self.begin(assigned, line));
     }
 
-    /// Who holds an epoch of the run goes on, and anybody else begins.
+    /// One who holds an epoch of the run goes on, and anybody else begins.
     fn begin(&mut self, assigned: &AssignedPartition, line: &mut Line) {
         let (of, epoch) = (at(&assigned.topic, assigned.partition), Epoch(assigned.epoch));
         match self.held.get(&of) {

@@ -87,7 +87,7 @@ impl Observer {
         loop {
             let next = tokio::select! {
                 biased;
-                // What an old watch says of a store that was put back is of no use.
+                // The word of an old watch about a store that was put back is of no use.
                 () = self.over.cancelled() => return,
                 next = watch.next() => next,
             };
@@ -136,7 +136,7 @@ impl Observer {
     }
 }
 
-/// Where a handoff stands; `None` once it is called off.
+/// The place where a handoff stands; `None` once it is called off.
 fn moment(handoff: &Handoff) -> Option<Moment> {
     match handoff.phase {
         Phase::Warming => Some(Moment::Warming),

@@ -1,5 +1,7 @@
 //! Changes that people make to the records by hand.
 
+use std::collections::BTreeSet;
+
 use bytes::Bytes;
 use kafka_assigner_core::key::Key;
 use kafka_assigner_core::record::{
@@ -173,6 +175,16 @@ impl World {
         self.write(Txn::guarded(guards, vec![put])).await
     }
 
+    /// Gives every lease its whole time again, as a new leader of the store does.
+    pub(crate) async fn revive_leases(&self) {
+        let all = self.store.range(b"/").await.expect("memory takes everything");
+        let leases: BTreeSet<LeaseId> = all.records.iter().map(|record| record.lease).collect();
+        for lease in leases.into_iter().filter(|lease| *lease != LeaseId::NONE) {
+            // One that has run out by now stays so.
+            let _is_over = self.store.keep_alive(lease).await;
+        }
+    }
+
     /// Makes the store forget everything but its records.
     pub(crate) async fn compact(&self) {
         // The observer is told of everything first.
@@ -187,7 +199,7 @@ fn name(member: &str) -> MemberName {
 }
 
 impl Spoiled {
-    /// What it is about.
+    /// The key that it is about.
     pub(crate) fn name(&self) -> String {
         self.0.key.escape_ascii().to_string()
     }

@@ -18,7 +18,7 @@ use super::instances::EPOCH_MS;
 /// The operator's clock is behind none of those that the instances have had: they are set by as much at most.
 const AHEAD: Duration = Duration::from_secs(7_200);
 
-/// How far a revision is raised above the lost ones.
+/// The number by which a revision is raised above the lost ones.
 const RAISED_BY: u64 = 1_000;
 
 impl World {

@@ -18,10 +18,10 @@ use crate::history::What;
 use crate::ice::Ice;
 use crate::network::Carrier;
 
-/// How long a router that starts may have no table.
+/// The time for which a router that starts may have no table.
 const STARTS_IN: Duration = Duration::from_secs(3);
 
-/// How long a router that leaves answers what it holds.
+/// The time for which a router that leaves answers what it holds.
 pub(crate) const CLOSE_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// One router's process.
@@ -60,7 +60,8 @@ impl World {
     }
 
     fn router_process(&mut self, number: u32, name: &Arc<str>) -> RouterProcess {
-        let (ice, table) = (Ice::default(), RoutingTable::on_clock(Clock::of_the_runtime()));
+        let clock = Clock::drifting(self.shape.drift_of(number as usize));
+        let (ice, table) = (Ice::default(), RoutingTable::on_clock(clock));
         let carrier = Carrier { network: Arc::clone(&self.network), router: number, desk: self.desk.clone() };
         let (limits, patience): (StashLimits, Duration) = (self.shape.stash, self.shape.send_timeout);
         let requests = Arc::new(Forwarder::new(carrier, table.clone(), limits, patience));

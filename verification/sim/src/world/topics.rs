@@ -9,23 +9,30 @@ use kafka_assigner_server::topics::{Error, TopicSource};
 use kafka_assigner_types::name::TopicName;
 use kafka_assigner_types::topic_id::TopicId;
 
+use crate::hole::Hole;
+
 /// A Kafka that consists of partition counts and, unless it is an old one, ids.
 #[derive(Debug)]
 pub(crate) struct Kafka {
     has_ids: bool,
+    /// True if it tells the ids that topics had at first, see [`Hole::FormerIdTold`].
+    tells_former_ids: bool,
     topics: Mutex<Topics>,
 }
 
 #[derive(Debug, Default)]
 struct Topics {
     now: BTreeMap<TopicName, Option<TopicLook>>,
-    /// How many there have been: each has an id of its own.
+    /// The id of the first topic of each name.
+    first: BTreeMap<TopicName, Option<TopicId>>,
+    /// The number of topics there have been: each has an id of its own.
     created: u128,
 }
 
 impl Kafka {
-    pub(crate) fn new(topics: &[(&'static str, u32)], has_ids: bool) -> Self {
-        let kafka = Self { has_ids, topics: Mutex::default() };
+    pub(crate) fn new(topics: &[(&'static str, u32)], has_ids: bool, hole: Option<Hole>) -> Self {
+        let tells_former_ids = hole == Some(Hole::FormerIdTold);
+        let kafka = Self { has_ids, tells_former_ids, topics: Mutex::default() };
         topics.iter().for_each(|(name, partitions)| kafka.create(name, *partitions));
         kafka
     }
@@ -40,6 +47,7 @@ impl Kafka {
         let mut topics = self.topics();
         topics.created += 1;
         let id = TopicId::new(topics.created.to_be_bytes()).filter(|_| self.has_ids);
+        topics.first.entry(topic(name)).or_insert(id);
         topics.now.insert(topic(name), Some(TopicLook { partitions, id }));
     }
 
@@ -69,6 +77,14 @@ impl Kafka {
     }
 }
 
+impl Topics {
+    fn look(&self, name: &TopicName, tells_former_ids: bool) -> Option<TopicLook> {
+        let look = self.now.get(name).copied().flatten()?;
+        let first = self.first.get(name).copied().flatten();
+        Some(if tells_former_ids { TopicLook { id: first, ..look } } else { look })
+    }
+}
+
 /// The name of one of the world's topics.
 pub(crate) fn topic(name: &str) -> TopicName {
     name.parse().expect("the world gives good names")
@@ -78,6 +94,6 @@ pub(crate) fn topic(name: &str) -> TopicName {
 impl TopicSource for Kafka {
     async fn find(&self, names: &BTreeSet<TopicName>) -> Result<Found, Error> {
         let topics = self.topics();
-        Ok(names.iter().map(|name| (name.clone(), topics.now.get(name).copied().flatten())).collect())
+        Ok(names.iter().map(|name| (name.clone(), topics.look(name, self.tells_former_ids))).collect())
     }
 }
