@@ -64,7 +64,8 @@ pub struct Scene {
     pub quiet: Quiet,
     /// How many freezes in a row the leader remembers that a router kept from ending.
     pub missed: u8,
-    /// How many handoffs have begun so far: new ids are dealt from here.
+    /// How many handoffs and switches of the mode have begun so far: new ids are dealt from here, as a real leader's are
+    /// random.
     pub begun: u64,
     decided: [OnceLock<Pass>; 2],
 }
@@ -118,7 +119,8 @@ impl Scene {
         let mut state = self.state.clone();
         // Revision zero: see the crate's documentation.
         state.apply(changes, Revision(0));
-        let begun = changes.iter().filter(|change| self.is_beginning(change)).count();
+        let deals_id = |change: &&Change| self.is_beginning(change) || self.is_switching(change, &state);
+        let begun = changes.iter().filter(deals_id).count();
         Self {
             memory: recall(&state, Quiet::No),
             leases: Leases::default(),
@@ -136,6 +138,13 @@ impl Scene {
     fn is_beginning(&self, change: &Change) -> bool {
         matches!(self.state.layout().decode(change.key()), Some(Key::Handoff(_)))
             && matches!(change, Change::Put(record) if record.create_revision == record.mod_revision)
+    }
+
+    /// True if the change lets an owner go on in another mode, which it confirms under an id of its own.
+    fn is_switching(&self, change: &Change, after: &GroupState) -> bool {
+        let Some(Key::Assignment(at)) = self.state.layout().decode(change.key()) else { return false };
+        let id = |state: &GroupState| state.assignment(&at).and_then(|grant| grant.switching.clone());
+        id(after).is_some() && id(after) != id(&self.state)
     }
 
     /// The scene as somebody takes it who does not see some of its records.

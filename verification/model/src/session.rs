@@ -141,9 +141,7 @@ impl Session {
             Role::Owner { taking: Some(handoff), .. } if self.works.contains(at) => {
                 Some((handoff.clone(), Said::Taken))
             }
-            Role::Owner { resting: Some(handoff), .. } => {
-                (!self.in_works.contains(at)).then(|| (handoff.clone(), Said::Rested))
-            }
+            Role::Owner { resting: Some(handoff), .. } => self.rested(at, handoff),
             Role::Releasing { handoff, .. } => Some((handoff.clone(), Said::Released)),
             Role::Draining { handoff, start, .. } => (!self.in_works.contains(at))
                 .then(|| (handoff.clone(), Said::Drained(self.stopped_at(at, *start)))),
@@ -154,6 +152,20 @@ impl Session {
             }
             Role::Owner { .. } => None,
         }
+    }
+
+    /// The word that it rests, beside the word that it has taken the partition, which a role may go on to ask for: that one is not
+    /// told anew once it was recorded.
+    #[must_use]
+    pub fn rested_beside(&self, at: &TopicPartition) -> Option<(HandoffId, Said)> {
+        match self.roles.get(at)? {
+            Role::Owner { taking: Some(_), resting: Some(handoff), .. } => self.rested(at, handoff),
+            _ => None,
+        }
+    }
+
+    fn rested(&self, at: &TopicPartition, handoff: &HandoffId) -> Option<(HandoffId, Said)> {
+        (!self.in_works.contains(at)).then(|| (handoff.clone(), Said::Rested))
     }
 
     /// One who started no epoch of the run answers with the start of its grant: it never invents an offset.
