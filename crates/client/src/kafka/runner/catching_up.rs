@@ -59,7 +59,10 @@ impl<H: RecordHandler> CatchingUp<'_, H> {
             self.parts.watch.stop(stopped);
         }
         followed?;
-        self.parts.watch.end_stop_of_preparation(at);
+        // The start that follows a direct grant ends it, or it would end and come again where that is what fails.
+        if context.handoff.is_some() {
+            self.parts.watch.end_stop_before_grant(at);
+        }
         Ok(partition)
     }
 

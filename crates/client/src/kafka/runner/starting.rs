@@ -101,7 +101,7 @@ impl<H: RecordHandler> CatchingUp<'_, H> {
         let owned = partition.context(context);
         let begun = guarded(self.parts.handler.begin(&owned, &mut partition.state)).await;
         begun.map_err(|error| self.not_begun(Hook::Begin, (context.partition(), start), &error))?;
-        self.parts.watch.end_stop_of_preparation(context.partition());
+        self.parts.watch.end_stop_before_grant(context.partition());
         Ok(start)
     }
 
