@@ -99,9 +99,15 @@ pub trait PartitionHandler: Send + Sync + 'static {
         let _ = context;
     }
 
-    /// True if some call has been in the works for longer than `bound`: the time since the heartbeat before, each
-    /// of which asks. A record that fails and waits for another try is not in the works: see [`failing`](Self::failing). The answer is reported; the service ends a session whose answers stay true for its
-    /// `max_poll_interval`.
+    /// Nothing is left of the partition here, and nothing is wanted of it any more: forget what was kept about it from one try to the
+    /// next. Comes after the last [`release`](Self::release) or [`lost`](Self::lost).
+    fn forgotten(&self, partition: &TopicPartition) {
+        let _ = partition;
+    }
+
+    /// True if some record has been in the works for longer than `bound`: the time since the heartbeat before, each
+    /// of which asks. One that failed and waits for another try is not in the works: see [`failing`](Self::failing). The answer
+    /// is reported; the service ends a session whose answers stay true for its `max_poll_interval`.
     fn is_stuck(&self, bound: Duration) -> bool {
         let _ = bound;
         false

@@ -79,7 +79,7 @@ pub struct ConsumerOptions {
     pub max_poll_interval: Option<Duration>,
     /// The most preparations at once, at least 1. Default 64, which is also what a group allows by default: the lower of
     /// both counts. Lower it where each takes much memory or a core. One that makes no progress for 30 s counts no more until it
-    /// does: others begin beside it.
+    /// does: others begin beside it, at most as many again.
     pub max_warming: usize,
     /// The time for which work goes on in the mode `overlap` while instances answer that the store can't be reached.
     /// Default 10 min; longer counts as 10 min. The service is told: where a session ends without its word, a switch to a

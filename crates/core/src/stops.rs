@@ -155,8 +155,8 @@ pub enum NotResumed {
     /// No owner of it stands.
     #[error("it does not stand before a record")]
     NotStopped,
-    /// The state can't be built of the record, so that passing it over in processing helps nobody.
-    #[error("its state can't be built of the record at offset {offset}, so that it can't be skipped")]
+    /// It has not begun: its state can't be built, or its start fails. So passing a record over in processing helps nobody.
+    #[error("its owner can't begin at offset {offset}, so that there is no record to skip")]
     NotBegun {
         /// The offset of the record.
         offset: Offset,

@@ -65,6 +65,10 @@ impl<H: PartitionHandler> PartitionHandler for SlowWarmUp<H> {
         self.0.lost(context).await;
     }
 
+    fn forgotten(&self, partition: &TopicPartition) {
+        self.0.forgotten(partition);
+    }
+
     fn is_stuck(&self, bound: Duration) -> bool {
         self.0.is_stuck(bound)
     }

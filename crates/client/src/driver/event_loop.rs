@@ -337,7 +337,10 @@ impl<T: Transport, H: PartitionHandler> Driver<T, H> {
                 RoleAction::Stalled(partition) => {
                     warn!(group = &*self.group, %partition, "a preparation makes no progress; others may begin beside it");
                 }
-                RoleAction::Forget(partition) => self.held.forget(partition),
+                RoleAction::Forget(partition) => {
+                    self.calls.forget(&partition);
+                    self.held.forget(partition);
+                }
             }
         }
     }

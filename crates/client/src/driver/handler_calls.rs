@@ -70,6 +70,11 @@ impl<H: PartitionHandler> HandlerCalls<H> {
         self.running.join_next().await?.ok()
     }
 
+    /// Nothing is left of a partition, nor wanted of it.
+    pub(super) fn forget(&self, partition: &TopicPartition) {
+        self.handler.forgotten(partition);
+    }
+
     /// True if anything has been in the works for longer than `bound`.
     pub(super) fn is_stuck(&self, bound: Duration) -> bool {
         self.handler.is_stuck(bound)

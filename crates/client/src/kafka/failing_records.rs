@@ -9,8 +9,8 @@ use tokio::time::Instant;
 
 use crate::status::FailingPartition;
 
-/// The time after which others are told: several attempts with the longest waits of the default policy, so that an outage of
-/// seconds is nobody's business.
+/// The time after which others are told: several attempts with the longest waits of the default policy. An outage of seconds is
+/// over before somebody has looked.
 const SHOWN_AFTER: Duration = Duration::from_secs(60);
 
 /// The longest time between two warnings about the same record.
@@ -23,6 +23,8 @@ struct FailingRecord {
     since: Instant,
     /// The next warning is due when it has failed for so long.
     warned_after: Duration,
+    /// True while the state is built anew under the same grant: the record comes again behind that.
+    is_rebuilt: bool,
 }
 
 /// At most one record of each partition, since the next one comes only when it was handled.
@@ -42,7 +44,7 @@ impl FailingRecords {
         let record = records
             .entry(failing.partition.clone())
             .and_modify(|record| record.again(now, &failing))
-            .or_insert_with(|| FailingRecord { failing, since: now, warned_after: SHOWN_AFTER });
+            .or_insert_with(|| FailingRecord::new(now, failing));
         record.warning(now)
     }
 
@@ -50,33 +52,54 @@ impl FailingRecords {
     /// was built anew since. Under another one nothing is known.
     pub(super) fn begin(&self, at: &TopicPartition, epoch: Epoch) -> Option<Offset> {
         let mut records = self.records();
-        let failing = &records.get(at)?.failing;
-        if failing.epoch == epoch {
-            return Some(failing.offset);
+        let record = records.get_mut(at)?;
+        if record.failing.epoch == epoch {
+            record.is_rebuilt = false;
+            return Some(record.failing.offset);
         }
         records.remove(at);
         None
     }
 
-    /// The record of the partition that failed is not tried again.
-    pub(super) fn end(&self, at: &TopicPartition) {
-        self.records().remove(at);
+    /// The record of the partition that failed is not tried again from `now` on. True = it was shown.
+    pub(super) fn end(&self, now: Instant, at: &TopicPartition) -> bool {
+        self.records().remove(at).is_some_and(|record| record.has_failed_for_long(now))
+    }
+
+    /// The state of the partition is of no use, and is built anew.
+    pub(super) fn rebuild(&self, at: &TopicPartition) {
+        if let Some(record) = self.records().get_mut(at) {
+            record.is_rebuilt = true;
+        }
+    }
+
+    /// The partition was lost; if its state is not built anew, nothing is tried again here.
+    pub(super) fn lose(&self, at: &TopicPartition) {
+        self.records().retain(|failed, record| failed != at || record.is_rebuilt);
     }
 
     /// Those that have failed for long by `now`.
     pub(super) fn shown(&self, now: Instant) -> Vec<FailingPartition> {
         let records = self.records();
-        let long = records.values().filter(|record| now.duration_since(record.since) >= SHOWN_AFTER);
+        let long = records.values().filter(|record| record.has_failed_for_long(now));
         long.map(|record| record.failing.clone()).collect()
     }
 }
 
 impl FailingRecord {
+    const fn new(since: Instant, failing: FailingPartition) -> Self {
+        Self { failing, since, warned_after: SHOWN_AFTER, is_rebuilt: false }
+    }
+
     fn again(&mut self, now: Instant, failing: &FailingPartition) {
         if self.failing.offset != failing.offset {
-            *self = Self { failing: failing.clone(), since: now, warned_after: SHOWN_AFTER };
+            *self = Self::new(now, failing.clone());
         }
         (self.failing.epoch, self.failing.reason) = (failing.epoch, failing.reason.clone());
+    }
+
+    fn has_failed_for_long(&self, now: Instant) -> bool {
+        now.duration_since(self.since) >= SHOWN_AFTER
     }
 
     /// The time for which it has failed, after a minute, and then each time that it has doubled, and each hour.
@@ -116,8 +139,9 @@ mod tests {
             assert_eq!(shown, if seconds < 60 { vec![] } else { vec![failing(5, 7, 0)] }, "{seconds}");
         }
         assert_eq!(warned, [1, 2, 4, 8, 16, 32, 64, 124, 184]);
-        records.end(&failing(5, 7, 0).partition);
-        assert_eq!(records.shown(begun + Duration::from_secs(4 * 3_600)), []);
+        let end = begun + Duration::from_secs(4 * 3_600);
+        assert!(records.end(end, &failing(5, 7, 0).partition), "it was shown");
+        assert_eq!(records.shown(end), []);
     }
 
     #[test]
@@ -136,5 +160,25 @@ mod tests {
         assert_eq!(records.shown(later), []);
         assert_eq!(records.begin(&partition, Epoch(6)), None);
         assert_eq!(records.shown(later + Duration::from_secs(60)), []);
+    }
+
+    #[test]
+    fn nobody_is_told_of_the_end_of_what_nobody_was_told_of() {
+        let (records, begun) = (FailingRecords::default(), Instant::now());
+        records.failed(begun, failing(5, 7, 0));
+        assert!(!records.end(begun + Duration::from_secs(59), &failing(5, 7, 0).partition));
+    }
+
+    #[test]
+    fn a_record_outlives_a_partition_that_is_lost_only_while_its_state_is_built_anew() {
+        let (records, begun) = (FailingRecords::default(), Instant::now());
+        let (at, later) = (failing(5, 7, 0).partition, begun + Duration::from_secs(3_600));
+        records.failed(begun, failing(5, 7, 0));
+        records.rebuild(&at);
+        records.lose(&at);
+        assert_eq!(records.shown(later).len(), 1);
+        assert_eq!(records.begin(&at, Epoch(5)), Some(failing(5, 7, 0).offset));
+        records.lose(&at);
+        assert_eq!(records.shown(later), []);
     }
 }

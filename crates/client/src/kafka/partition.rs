@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use kafka_assigner_handler::{Confirmations, PartitionContext, Record, RecordFailures};
-use kafka_assigner_types::id::{Epoch, Offset};
+use kafka_assigner_types::id::Offset;
 
 use super::ownership::context_of;
 use super::reader::PartitionReader;
@@ -27,8 +27,6 @@ pub(super) struct Partition<S> {
     /// True while a record is with the handler. A call that is dropped then takes the record along, and leaves the state
     /// as nobody knows.
     pub(super) is_cut: bool,
-    /// The epoch under which its handler said that it can't end its work there, so that no record is begun; `None` = it did not.
-    pub(super) stands_under: Option<Epoch>,
     /// The records that were confirmed since the start; `None` = what is processed is committed without a word, or nothing has
     /// started yet.
     pub(super) confirmed: Option<Confirmations>,
@@ -46,7 +44,6 @@ impl<S> Partition<S> {
             place: Offset::ZERO,
             failures,
             is_cut: false,
-            stands_under: None,
             confirmed: None,
         }
     }

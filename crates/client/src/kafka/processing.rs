@@ -157,10 +157,7 @@ impl<H: RecordHandler> Processing<H> {
         if partition.failures.has_any() {
             self.singles = H::BATCH;
         }
-        if partition.stands_under == Some(self.owned.epoch()) {
-            self.standing = Standstill::under(self.owned.epoch());
-            self.is_live();
-        }
+        self.stand_after_drain();
         loop {
             match self.turn(&mut partition.reader, &mut asked).await {
                 ProcessingTurn::Records => {}
@@ -238,6 +235,10 @@ impl<H: RecordHandler> Processing<H> {
 
     /// Waits until there is a record and the right to handle it.
     async fn record_and_claim(&mut self, reader: &mut PartitionReader) -> Result<(), ProcessingEnded> {
+        if self.waits() {
+            // For as long as somebody outside likes.
+            reader.keep();
+        }
         if let Some(epoch) = self.standing.under {
             self.owned.claim().above(epoch).await.map_err(|_| ProcessingEnded)?;
             self.try_again();
@@ -304,7 +305,9 @@ impl<H: RecordHandler> Processing<H> {
 
     /// The partition must be prepared again: its state is of no use.
     fn spoil(&self, reason: &str) -> ProcessingEnded {
-        error!(partition = %self.context.partition(), reason, "preparing the partition again");
+        let at = self.context.partition();
+        error!(partition = %at, reason, "preparing the partition again");
+        self.parts.watch.failing.rebuild(at);
         self.owned.spoil();
         ProcessingEnded
     }

@@ -18,7 +18,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use catching_up::CatchingUp;
 use following::Following;
-use hooks::{Hook, HookCall, stands};
+use hooks::{Hook, HookCall};
 use interrupted::{Interrupted, while_wanted};
 use kafka_assigner_handler::{Closing, RecordError, RecordHandler, guarded};
 use kafka_assigner_types::id::{Offset, TopicPartition};
@@ -139,6 +139,12 @@ impl<H: RecordHandler> KafkaRunner<H> {
         self.slots().insert(at.clone(), slot);
     }
 
+    /// Keeps a partition that is not processed for now.
+    fn put_still(&self, at: &TopicPartition, mut partition: Box<Partition<H::State>>) {
+        partition.reader.keep();
+        self.put(at, PartitionSlot::Still(partition));
+    }
+
     fn take(&self, at: &TopicPartition) -> Result<PartitionSlot<H::State>, KafkaRunnerError> {
         self.slots().remove(at).ok_or_else(|| KafkaRunnerError::NotHeld(at.clone()))
     }
@@ -233,9 +239,7 @@ impl<H: RecordHandler> KafkaRunner<H> {
         if let Err(failed) = drained {
             return Err(self.not_drained(context, partition, &failed));
         }
-        if let Some(epoch) = partition.stands_under.take() {
-            self.parts.watch.end_stop_under(context.partition(), epoch);
-        }
+        self.parts.watch.end_stop_after_drain(context.partition());
         Ok(self.parts.commits.commit(&self.parts.client, Some(context.partition())).await?)
     }
 
@@ -243,15 +247,12 @@ impl<H: RecordHandler> KafkaRunner<H> {
     fn not_drained(
         &self,
         context: &OwnedContext,
-        partition: &mut Partition<H::State>,
+        partition: &Partition<H::State>,
         error: &RecordError,
     ) -> HandlerError {
         let (at, epoch) = (context.partition(), context.epoch());
         let call = HookCall { hook: Hook::Drained, partition: at, epoch, offset: partition.start() };
         let interrupted = self.parts.hook_failed(&call, error);
-        if stands(error) {
-            partition.stands_under = Some(epoch);
-        }
         if matches!(interrupted, Interrupted::Spoiled(_)) {
             context.spoil();
         }
@@ -287,7 +288,7 @@ impl<H: RecordHandler> KafkaRunner<H> {
     /// Keeps a partition whose handler was not cut in the middle of a record.
     fn put_if_whole(&self, at: &TopicPartition, partition: Box<Partition<H::State>>) {
         if !partition.is_cut {
-            self.put(at, PartitionSlot::Still(partition));
+            self.put_still(at, partition);
         }
     }
 
@@ -321,13 +322,13 @@ impl<H: RecordHandler> PartitionHandler for KafkaRunner<H> {
         held.begin(context.partition(), context.progress.clone());
         let partition = self.catching_up().prepare(context).await?;
         held.enter(context.partition(), PartitionPhase::Warm);
-        let slot = if context.handoff.is_some() {
-            PartitionSlot::Following(Following::start(self.parts.clone(), context.clone(), partition))
+        if context.handoff.is_some() {
+            let following = Following::start(self.parts.clone(), context.clone(), partition);
+            self.put(context.partition(), PartitionSlot::Following(following));
         } else {
             // Nobody owns it, so there is nobody to follow.
-            PartitionSlot::Still(Box::new(partition))
-        };
-        self.put(context.partition(), slot);
+            self.put_still(context.partition(), Box::new(partition));
+        }
         Ok(())
     }
 
@@ -374,7 +375,7 @@ impl<H: RecordHandler> PartitionHandler for KafkaRunner<H> {
         }
         // A word that comes from here on is too late.
         let stop = partition.stop();
-        self.put(at, PartitionSlot::Still(partition));
+        self.put_still(at, partition);
         self.parts.commits.forget(at);
         self.parts.watch.close(at);
         self.parts.watch.held.enter(at, PartitionPhase::Drained);
@@ -383,8 +384,8 @@ impl<H: RecordHandler> PartitionHandler for KafkaRunner<H> {
 
     async fn release(&self, partition: &TopicPartition) -> Result<(), HandlerError> {
         self.drop_partition(partition, Closing::Released).await;
-        self.parts.watch.end_stop(partition);
-        self.parts.watch.failing.end(partition);
+        self.parts.watch.end_stop_of_grant(partition);
+        self.parts.watch.failing.end(Instant::now(), partition);
         self.parts.watch.pauses.forget(partition);
         self.parts.client.commit_landed().await;
         Ok(())
@@ -392,8 +393,14 @@ impl<H: RecordHandler> PartitionHandler for KafkaRunner<H> {
 
     async fn lost(&self, context: &OwnedContext) {
         self.drop_partition(context.partition(), Closing::Lost).await;
+        self.parts.watch.failing.lose(context.partition());
         // The next step may tell others that this member has stopped.
         self.parts.client.commit_landed().await;
+    }
+
+    fn forgotten(&self, partition: &TopicPartition) {
+        self.parts.watch.end_stop(partition);
+        self.parts.watch.failing.end(Instant::now(), partition);
     }
 
     fn is_stuck(&self, bound: Duration) -> bool {
@@ -451,12 +458,18 @@ mod recreated_test;
 #[cfg(test)]
 #[path = "runner/runner_test.rs"]
 mod runner_test;
+#[cfg(test)]
+#[path = "runner/snapshots_test.rs"]
+mod snapshots_test;
 #[cfg(all(test, feature = "sqlite"))]
 #[path = "runner/sqlite_test.rs"]
 mod sqlite_test;
 #[cfg(test)]
 #[path = "runner/steering_test.rs"]
 mod steering_test;
+#[cfg(test)]
+#[path = "runner/stuck_test.rs"]
+mod stuck_test;
 #[cfg(test)]
 mod test_broker;
 #[cfg(test)]

@@ -24,6 +24,9 @@ pub enum SeekError {
     /// Another one is under way, or the partition is busy with a record; try again.
     #[error("another seek of {0} is under way")]
     Busy(TopicPartition),
+    /// The handler could not end its work, so that no record is begun before the partition is granted again.
+    #[error("{0} stands, since its handler could not end its work")]
+    Stands(TopicPartition),
     /// The place can't be found in the log, or can't be committed. [`StartPosition::Refuse`] names none.
     #[error("the place in the log can't be taken")]
     Kafka(#[from] KafkaRunnerError),

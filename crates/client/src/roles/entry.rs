@@ -108,7 +108,7 @@ impl Entry {
 
     /// True if it is being prepared, and gets no further.
     pub(super) fn is_stalled(&self) -> bool {
-        self.is_warming() && self.running.as_ref().is_some_and(|running| running.pace.stands())
+        self.is_warming() && self.running.as_ref().is_some_and(|running| running.pace.is_stalled())
     }
 
     /// Takes in how much of its preparation is done. True = from now on it gets no further.
@@ -473,8 +473,8 @@ impl Entry {
         let ConsumerRole::Owner(grant) = &self.target else { return None };
         let processes = self.is_owned() && self.running.is_none() && !self.lost;
         let failure = match self.is_stalled() {
-            _ if self.failures > 0 => &*self.failure,
             true => NO_PROGRESS,
+            false if self.failures > 0 => &*self.failure,
             false => "",
         };
         (!processes).then(|| UnbegunRole { epoch: grant.epoch, why: self.why_unbegun(), failure })
@@ -482,6 +482,8 @@ impl Entry {
 
     fn why_unbegun(&self) -> UnbegunCause {
         match (&self.running, &self.held) {
+            // It may hang for a reason of its own.
+            _ if self.is_stalled() => UnbegunCause::Preparing,
             // Each try of a call that fails looks as the first one does.
             _ if self.failures > 0 => UnbegunCause::Failing,
             (Some(running), _) => match running.call {

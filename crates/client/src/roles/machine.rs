@@ -260,7 +260,7 @@ impl Roles {
 
     /// Starts as many preparations as the bound allows. Partitions that nobody processes meanwhile go first, but for those
     /// whose calls fail: they go last, the more often the later. Or those that can't be read would keep all places. One that
-    /// gets no further has no place, so at most all partitions of this member are prepared at once.
+    /// gets no further has no place; of such at most as many as there are places, so that never more than twice as many run.
     fn start_warming(
         &mut self,
         now: Moment,
@@ -268,7 +268,7 @@ impl Roles {
         actions: &mut Vec<RoleAction>,
     ) {
         let RoleCounts { warming, stalled, .. } = self.counts();
-        let free = self.max_warming.saturating_sub(warming - stalled);
+        let free = self.max_warming.saturating_sub(warming - stalled.min(self.max_warming));
         waiting.sort_by_key(|(partition, call)| {
             let failures = self.failures(partition);
             (failures > 0, matches!(call, Call::Warm { current_owner: Some(_), .. }), failures)

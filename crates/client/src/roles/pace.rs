@@ -5,11 +5,11 @@ use std::time::Duration;
 use kafka_assigner_types::moment::Moment;
 
 /// The time without progress after which a preparation holds no place any more: as long as one for a handoff may wait for its
-/// first record, and far above the pauses of one that gets further. One that is only slow costs no more than a preparation that
-/// begins beside it.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// first record, and far above the pauses of one that gets further. One that is only slow, as one whose
+/// handler opens a large state and tells nothing of it, costs no more than a preparation that begins beside it.
+const STALLED_AFTER: Duration = Duration::from_secs(30);
 
-/// The time between two looks at a preparation: short against [`PATIENCE`], and most are over before the first one.
+/// The time between two looks at a preparation: short against [`STALLED_AFTER`], and most are over before the first one.
 const LOOK_EVERY: Duration = Duration::from_secs(5);
 
 /// The text for people about a preparation that holds no place.
@@ -36,8 +36,8 @@ impl WarmUpPace {
     }
 
     /// True if it had made no progress for long at the last look.
-    pub(super) fn stands(self) -> bool {
-        self.looked_at.since(self.moved_at) >= PATIENCE
+    pub(super) fn is_stalled(self) -> bool {
+        self.looked_at.since(self.moved_at) >= STALLED_AFTER
     }
 
     pub(super) fn next_look(self) -> Moment {

@@ -14,6 +14,8 @@ mod records;
 mod rotation;
 #[cfg(unix)]
 mod signals;
+#[cfg(feature = "kafka")]
+mod standing;
 mod starved;
 mod strict;
 mod suspension;

@@ -22,17 +22,19 @@ pub(super) struct Standstill {
     is_tried: bool,
     /// True while the record before which it stood is tried again.
     tries_again: bool,
+    /// True if it stands since its handler could not end its work, so that there need be no record.
+    is_of_drain: bool,
 }
 
 impl Standstill {
     /// As after a record that is tried: one that fails is a standstill of its own.
     pub(super) const fn tried() -> Self {
-        Self { under: None, is_tried: true, tries_again: false }
+        Self { under: None, is_tried: true, tries_again: false, is_of_drain: false }
     }
 
     /// The partition stands under `epoch`, before whatever comes.
-    pub(super) const fn under(epoch: Epoch) -> Self {
-        Self { under: Some(epoch), is_tried: true, tries_again: false }
+    const fn after_drain(epoch: Epoch) -> Self {
+        Self { under: Some(epoch), is_tried: true, tries_again: false, is_of_drain: true }
     }
 
     pub(super) const fn is_now(&self) -> bool {
@@ -41,11 +43,32 @@ impl Standstill {
 }
 
 impl<H: RecordHandler> Processing<H> {
-    /// The partition was granted again while it stands: the record comes once more, and at once.
+    /// The partition was granted again while it stands: the record comes once more, and at once. Where there is none to try,
+    /// nothing but this grant says that it goes on.
     pub(super) fn try_again(&mut self) {
-        info!(partition = %self.context.partition(), epoch = %self.context.epoch(), "the record is tried again");
-        self.standing = Standstill { under: None, is_tried: true, tries_again: true };
+        let (at, of_drain) = (self.context.partition(), self.standing.is_of_drain);
+        info!(partition = %at, epoch = %self.context.epoch(), "it is tried again");
+        if of_drain {
+            self.parts.watch.end_stop_after_drain(at);
+            self.owned.wake_driver();
+        }
+        self.standing = Standstill { tries_again: !of_drain, ..Standstill::tried() };
         self.retry_at = None;
+    }
+
+    /// No record is begun under a grant under which the handler could not end its work, also with a state that was built since.
+    pub(super) fn stand_after_drain(&mut self) {
+        let epoch = self.owned.epoch();
+        if self.parts.watch.stands_after_drain(self.context.partition(), epoch) {
+            self.standing = Standstill::after_drain(epoch);
+            // It has begun, as far as it can.
+            self.is_live();
+        }
+    }
+
+    /// True if it stands under the grant that there is, and not before a record.
+    pub(super) fn stands_without_record(&self) -> bool {
+        self.standing.is_of_drain && self.standing.under == Some(self.owned.epoch())
     }
 
     /// The same if it was granted again.
@@ -157,11 +180,12 @@ impl<H: RecordHandler> Processing<H> {
         }
     }
 
-    /// The record that failed was handled, or is not tried again.
+    /// The record that failed was handled, or is not tried again. Most have failed once: nobody was told of those.
     pub(super) fn fails_no_more(&mut self) {
         self.failing = None;
-        self.parts.watch.failing.end(self.context.partition());
-        self.owned.wake_driver();
+        if self.parts.watch.failing.end(Instant::now(), self.context.partition()) {
+            self.owned.wake_driver();
+        }
     }
 
     /// Goes on behind a record that was not handled. The state gets of it what every rebuild will: what `catch_up` makes of
@@ -214,7 +238,7 @@ impl<H: RecordHandler> Processing<H> {
         let (partition, epoch) = (self.context.partition().clone(), self.context.epoch());
         error!(%partition, %offset, reason, "the partition stands");
         self.parts.watch.stop(StoppedPartition { partition, epoch, offset, reason });
-        (self.standing.under, self.standing.tries_again) = (Some(epoch), false);
+        self.standing = Standstill { under: Some(epoch), ..Standstill::tried() };
         self.fails_no_more();
         // It has begun, as far as it can: no other owner gets further.
         self.is_live();

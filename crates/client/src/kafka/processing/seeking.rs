@@ -2,6 +2,7 @@
 
 use kafka_assigner_handler::{Confirm as _, RecordFailures, RecordHandler, StartPosition};
 use kafka_assigner_types::id::{Epoch, Offset};
+use tokio::time::Instant;
 use tracing::info;
 
 use super::failing::Standstill;
@@ -30,6 +31,10 @@ impl<H: RecordHandler> Processing<H> {
         if epoch != self.context.epoch() || !self.context.may_act() {
             return Err(SeekError::NotOwned { partition: at.clone(), epoch });
         }
+        // What keeps it from ending its work is no record that a place could leave out.
+        if self.stands_without_record() {
+            return Err(SeekError::Stands(at.clone()));
+        }
         let place = self.parts.client.start(at, to).await?;
         self.parts.commits.move_to(&self.parts.client, at, place).await?;
         Ok(place)
@@ -45,7 +50,7 @@ impl<H: RecordHandler> Processing<H> {
         self.parts.watch.end_stop(at);
         // The failure of before may be mended: a seek asks for another try.
         self.parts.watch.forget_failures(at);
-        self.parts.watch.failing.end(at);
+        self.parts.watch.failing.end(Instant::now(), at);
         if seek_way(next, place) == SeekWay::Back {
             // A drain that comes before the state is built anew hands over there.
             partition.sought = Some(place);

@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::warn;
 
 use super::applying::Slice;
-use super::asking::{PATIENCE, asked_for_a_while};
+use super::asking::Patience;
 use super::hooks::Hook;
 use super::interrupted::{Interrupted, while_wanted};
 use super::warm_up_watch::{WarmUpWatch, first_wait};
@@ -59,24 +59,27 @@ impl<H: RecordHandler> CatchingUp<'_, H> {
             self.parts.watch.stop(stopped);
         }
         followed?;
-        self.parts.watch.end_stop_of_preparation(at);
+        // The start that follows a direct grant ends it, or it would end and come again where that is what fails.
+        if context.handoff.is_some() {
+            self.parts.watch.end_stop_before_grant(at);
+        }
         Ok(partition)
     }
 
     /// The state to begin with, where to read on, where this member will start, and true if the state says itself how far it is.
     async fn open(&self, context: &WarmContext) -> Result<(H::State, Offset, Offset, bool), Interrupted> {
-        let at = context.partition();
-        let start = self.start_of(context).await?;
+        let (at, mut patience) = (context.partition(), Patience::of(first_wait(context)));
+        let start = self.start_of(context, &mut patience).await?;
         let (OpenedState { mut state, next_offset, .. }, is_of_snapshot) =
             self.opened(context, start).await?;
         let Some(next) = next_offset else {
-            return Ok((state, self.within_log(at, start, first_wait(context)).await?, start, false));
+            return Ok((state, self.within_log(at, start, &mut patience).await?, start, false));
         };
         // Everything that there is: nothing is missing, wherever the log begins.
         if next == Offset::ZERO {
             return Ok((state, next, start, false));
         }
-        let begin = self.within_log(at, next, first_wait(context)).await?;
+        let begin = self.within_log(at, next, &mut patience).await?;
         // If processing starts before it as well, that start tells the gap.
         if begin > next && begin <= start {
             let gap = Gap { from: next, to: begin };
@@ -148,31 +151,31 @@ impl<H: RecordHandler> CatchingUp<'_, H> {
     }
 
     /// The offset up to which the state is brought forward: where this member will start, as far as it is known.
-    async fn start_of(&self, context: &WarmContext) -> Result<Offset, KafkaRunnerError> {
+    async fn start_of(
+        &self,
+        context: &WarmContext,
+        patience: &mut Patience,
+    ) -> Result<Offset, KafkaRunnerError> {
         match context.start_offset() {
             Some(start) => Ok(start),
-            None => {
-                let (at, topic_id) = (context.partition(), context.topic_id());
-                self.committed_or_start(at, topic_id, first_wait(context)).await
-            }
+            None => self.committed_or_start(context.partition(), context.topic_id(), patience).await,
         }
     }
 
-    /// The offset that the group has committed; where that is nothing, the start position of the topic, for which is asked with
-    /// `patience`.
+    /// The offset that the group has committed; where that is nothing, the start position of the topic.
     pub(super) async fn committed_or_start(
         &self,
         at: &TopicPartition,
         topic_id: Option<TopicId>,
-        patience: Duration,
+        patience: &mut Patience,
     ) -> Result<Offset, KafkaRunnerError> {
         let RunnerParts { client, rules, .. } = self.parts;
-        if let Some(committed) = asked_for_a_while(at, PATIENCE, || client.committed(at, topic_id)).await? {
+        if let Some(committed) = patience.ask(at, || client.committed(at, topic_id)).await? {
             return Ok(committed);
         }
         // Kafka does not tell a group that has begun nowhere from one whose offsets it has dropped.
         let position = rules.starts.of(&at.topic);
-        let start = asked_for_a_while(at, patience, || client.start(at, position)).await?;
+        let start = patience.ask(at, || client.start(at, position)).await?;
         warn!(partition = %at, ?position, %start, "the group has committed nothing here");
         Ok(start)
     }
@@ -184,11 +187,11 @@ impl<H: RecordHandler> CatchingUp<'_, H> {
         &self,
         at: &TopicPartition,
         offset: Offset,
-        patience: Duration,
+        patience: &mut Patience,
     ) -> Result<Offset, KafkaRunnerError> {
         let client = &self.parts.client;
         let ends = || async { tokio::try_join!(client.beginning(at), client.end(at)) };
-        let (first, end) = asked_for_a_while(at, patience, ends).await?;
+        let (first, end) = patience.ask(at, ends).await?;
         if end < offset {
             warn!(partition = %at, %offset, %end, "the offset is beyond the end of the log, which comes first");
         }
@@ -208,7 +211,8 @@ impl<H: RecordHandler> CatchingUp<'_, H> {
             if watch.ahead(&mut partition.reader).await? == Ahead::End {
                 return Ok(());
             }
-            let now = self.start_of(context).await?;
+            // All that was read would be lost.
+            let now = self.start_of(context, &mut Patience::of_a_preparation()).await?;
             if now <= partition.reader.next() || now == committed {
                 return Ok(());
             }

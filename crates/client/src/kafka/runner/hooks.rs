@@ -48,10 +48,14 @@ impl<H: RecordHandler> RunnerParts<H> {
         if remedy == Some(Remedy::Fatal) {
             self.watch.set_fatal(error.text());
         }
-        if stands(error) {
+        if call.stands(error) {
             let &HookCall { partition, epoch, offset, .. } = call;
             let (partition, reason) = (partition.clone(), error.text());
-            self.watch.stop(StoppedPartition { partition, epoch, offset, reason });
+            let stopped = StoppedPartition { partition, epoch, offset, reason };
+            match call.hook {
+                Hook::Drained => self.watch.stop_after_drain(stopped),
+                Hook::Open | Hook::Fence | Hook::Gap | Hook::Begin => self.watch.stop(stopped),
+            }
         }
         match call.hook.has_state() && error.is_spoiled() && can_spoil::<H::State>() {
             true => Interrupted::Spoiled(reason),
@@ -60,9 +64,16 @@ impl<H: RecordHandler> RunnerParts<H> {
     }
 }
 
-/// True if the partition stands after a call that failed like this.
-pub(super) fn stands(error: &RecordError) -> bool {
-    matches!(error.remedy(), Some(Remedy::Stop | Remedy::Fatal))
+impl HookCall<'_> {
+    /// True if the partition stands after this call failed so. What is fatal is about the process: before the partition has begun
+    /// here, it may well begin elsewhere. Behind a `drained` that failed no record is to be processed, whatever ends the process.
+    fn stands(&self, error: &RecordError) -> bool {
+        match error.remedy() {
+            Some(Remedy::Stop) => true,
+            Some(Remedy::Fatal) => self.hook == Hook::Drained,
+            Some(Remedy::Retry { .. } | Remedy::Skip | Remedy::DeadLetter) | None => false,
+        }
+    }
 }
 
 /// The text of the error; it says so where the handler asked for something that there is not.

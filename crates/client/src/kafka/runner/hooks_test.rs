@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use kafka_assigner_handler::{
-    Gap, OpenedState, PartitionContext, Preparation, Record, RecordError, StateSnapshot,
+    Gap, OpenedState, PartitionContext, Preparation, Record, RecordError, StartPosition, StateSnapshot,
 };
 use kafka_assigner_types::id::Epoch;
 use tokio::time::timeout;
@@ -74,6 +74,7 @@ impl RecordHandler for Failing {
 struct Broken {
     _broker: TestBroker,
     runner: KafkaRunner<Failing>,
+    grant: Grant,
     owned: OwnedContext,
     is_mended: Arc<AtomicBool>,
 }
@@ -84,7 +85,13 @@ impl Broken {
         let handler = Failing { hook, error, is_mended: is_mended.clone() };
         let runner =
             KafkaRunner::new(&KafkaOptions::new(broker.servers(), "g"), handler).expect("valid options");
-        Self { _broker: broker, runner, owned: GRANT.owned(), is_mended }
+        Self { _broker: broker, runner, grant: GRANT, owned: GRANT.owned(), is_mended }
+    }
+
+    /// The same with a grant that starts at `start`.
+    fn from(self, start: i64) -> Self {
+        let grant = Grant { start: Some(start), ..GRANT };
+        Self { grant, owned: grant.owned(), ..self }
     }
 
     fn mend(&self) {
@@ -94,10 +101,10 @@ impl Broken {
     /// Does all steps up to the one of which the failing call is a part, and that one.
     async fn step(&self) -> Result<(), HandlerError> {
         match self.runner.parts.handler.hook {
-            Hook::Open => self.runner.warm(&GRANT.warm()).await,
+            Hook::Open => self.runner.warm(&self.grant.warm()).await,
             Hook::Fence | Hook::Begin => {
                 if self.runner.slots().is_empty() {
-                    self.runner.warm(&GRANT.warm()).await?;
+                    self.runner.warm(&self.grant.warm()).await?;
                 }
                 self.runner.assigned(&self.owned).await
             }
@@ -110,7 +117,7 @@ impl Broken {
                 if self.runner.slots().is_empty() {
                     // Nothing is processed before the drain, so that it stops where it begins.
                     self.runner.handle().pause(&partition(), self.owned.epoch());
-                    self.runner.warm(&GRANT.warm()).await?;
+                    self.runner.warm(&self.grant.warm()).await?;
                     self.runner.assigned(&self.owned).await?;
                 }
                 self.runner.drain(&self.owned).await.map(drop)
@@ -148,6 +155,9 @@ async fn a_stop_is_shown(hook: Hook, epoch: u64) {
     assert_eq!((broken.runner.stopped(), broken.runner.fatal()), (stands(epoch), None));
     broken.mend();
     broken.step().await.expect("it is mended");
+    if hook == Hook::Open {
+        broken.runner.assigned(&broken.owned).await.expect("it begins");
+    }
     // A gap is a part of a step that ends the standstill.
     if hook != Hook::Gap {
         assert_eq!(broken.runner.stopped(), []);
@@ -158,7 +168,9 @@ async fn a_fatal_error_ends_the_consumer(hook: Hook, epoch: u64) {
     let broken = Broken::at(hook, RecordError::fatal).await;
     assert_eq!(broken.failure().await, "the disk is gone");
     let fatal = Some("the disk is gone".to_owned());
-    assert_eq!((broken.runner.stopped(), broken.runner.fatal()), (stands(epoch), fatal));
+    // It is about the process: where nothing has begun, another one may well begin.
+    let stopped = if hook == Hook::Drained { stands(epoch) } else { vec![] };
+    assert_eq!((broken.runner.stopped(), broken.runner.fatal()), (stopped, fatal));
 }
 
 async fn there_is_no_record_to_pass_over(hook: Hook) {
@@ -214,4 +226,71 @@ async fn a_partition_that_can_not_end_its_work_begins_no_record_before_it_is_gra
     let all = async { while broken.processed().await.last() != Some(&(RECORDS - 1)) {} };
     timeout(PATIENCE, all).await.expect("it goes on");
     assert_eq!(broken.runner.stopped(), []);
+}
+
+// Each try would look as if it stood no more, and then again.
+#[tokio::test]
+async fn a_partition_stands_while_its_preparation_is_tried_again() {
+    let broken = Broken::at(Hook::Open, RecordError::stop).await;
+    for _ in 0..2 {
+        broken.failure().await;
+        broken.runner.release(&partition()).await.expect("nothing is held");
+        assert_eq!(broken.runner.stopped(), stands(0));
+    }
+    broken.runner.forgotten(&partition());
+    assert_eq!(broken.runner.stopped(), []);
+}
+
+#[tokio::test]
+async fn a_partition_stands_while_it_is_prepared_again_for_a_start_that_spoiled_its_state() {
+    let broken = Broken::at(Hook::Begin, |reason| RecordError::stop(reason).spoiled()).await;
+    broken.failure().await;
+    broken.runner.release(&partition()).await.expect("it is dropped");
+    broken.runner.warm(&GRANT.warm()).await.expect("it is prepared");
+    assert_eq!(broken.runner.stopped(), stands(0));
+    broken.mend();
+    broken.step().await.expect("it begins");
+    assert_eq!(broken.runner.stopped(), []);
+}
+
+#[tokio::test]
+async fn a_partition_without_another_record_stands_no_more_once_it_is_granted_again() {
+    let broken = Broken::at(Hook::Drained, RecordError::stop).await.from(RECORDS);
+    broken.failure().await;
+    // Its task stands by now.
+    broken.processed().await;
+    assert_eq!(broken.runner.stopped().len(), 1);
+    broken.owned.claim().go_on(Epoch(6), false);
+    let ended = async {
+        while !broken.runner.stopped().is_empty() {
+            tokio::task::yield_now().await;
+        }
+    };
+    timeout(PATIENCE, ended).await.expect("it stands no more");
+}
+
+#[tokio::test]
+async fn a_partition_whose_work_could_not_end_stands_with_another_state_too() {
+    let broken = Broken::at(Hook::Drained, |reason| RecordError::stop(reason).spoiled()).await;
+    broken.failure().await;
+    broken.runner.lost(&broken.owned).await;
+    // Somebody has committed another offset.
+    let broken = broken.from(4);
+    broken.runner.warm(&broken.grant.warm()).await.expect("it is prepared");
+    broken.runner.assigned(&broken.owned).await.expect("it begins, as far as it can");
+    broken.runner.handle().resume(&partition(), broken.owned.epoch());
+    assert_eq!([broken.processed().await, broken.processed().await], [[0_i64; 0]; 2]);
+    assert_eq!(broken.runner.stopped(), stands(5));
+}
+
+#[tokio::test]
+async fn a_partition_whose_work_could_not_end_goes_nowhere_else_under_the_same_grant() {
+    let broken = Broken::at(Hook::Drained, RecordError::stop).await;
+    broken.failure().await;
+    broken.processed().await;
+    let (handle, epoch) = (broken.runner.handle(), broken.owned.epoch());
+    let place = StartPosition::At(offset(7));
+    let refused = handle.seek(&partition(), epoch, place).await.expect_err("it stands");
+    assert_eq!(refused.to_string(), "t/0 stands, since its handler could not end its work");
+    assert_eq!(broken.runner.stopped(), stands(5));
 }

@@ -7,7 +7,7 @@ use kafka_assigner_types::id::{Epoch, Offset, TopicPartition};
 use tokio::time::timeout;
 use tracing::warn;
 
-use super::asking::PATIENCE;
+use super::asking::Patience;
 use super::catching_up::CatchingUp;
 use super::hooks::{Hook, HookCall};
 use super::interrupted::Interrupted;
@@ -34,7 +34,7 @@ impl<H: RecordHandler> CatchingUp<'_, H> {
         self.fence_by_handler(&context_of_reserved(context), partition.reader.next()).await?;
         let until = match context.until_offset() {
             Some(offset) => offset,
-            None => self.committed_or_start(at, context.topic_id(), PATIENCE).await?,
+            None => self.committed_or_start(at, context.topic_id(), &mut Patience::of_a_start()).await?,
         };
         if !self.catch_up_to(at, partition, until).await? {
             warn!(partition = %at, %until, next = %partition.reader.next(), "the rest is not there to be read");
@@ -86,12 +86,13 @@ impl<H: RecordHandler> CatchingUp<'_, H> {
     ) -> Result<Offset, Interrupted> {
         self.fence(context.partition(), context.claim()).await?;
         self.fence_by_handler(&context_of(context), partition.reader.next()).await?;
+        let mut patience = Patience::of_a_start();
         let start = match context.start_offset() {
             _ if context.is_resumed() => partition.start(),
             Some(offset) => offset,
-            None => self.committed_or_start(context.partition(), context.topic_id(), PATIENCE).await?,
+            None => self.committed_or_start(context.partition(), context.topic_id(), &mut patience).await?,
         };
-        let start = self.replay_to(context, partition, start).await?;
+        let start = self.replay_to(context, partition, (start, &mut patience)).await?;
         if self.parts.rules.commits == CommitRule::Confirmed {
             // An owner that goes on with its state has records that it may confirm yet.
             let before = partition.confirmed.take().filter(|_| context.is_resumed());
@@ -100,7 +101,7 @@ impl<H: RecordHandler> CatchingUp<'_, H> {
         let owned = partition.context(context);
         let begun = guarded(self.parts.handler.begin(&owned, &mut partition.state)).await;
         begun.map_err(|error| self.not_begun(Hook::Begin, (context.partition(), start), &error))?;
-        self.parts.watch.end_stop_of_preparation(context.partition());
+        self.parts.watch.end_stop_before_grant(context.partition());
         Ok(start)
     }
 
@@ -109,7 +110,7 @@ impl<H: RecordHandler> CatchingUp<'_, H> {
         &self,
         context: &OwnedContext,
         partition: &mut Partition<H::State>,
-        start: Offset,
+        (start, patience): (Offset, &mut Patience),
     ) -> Result<Offset, Interrupted> {
         let at = context.partition();
         if context.claim().is_strict() {
@@ -127,7 +128,7 @@ impl<H: RecordHandler> CatchingUp<'_, H> {
             return Ok(start);
         }
         // Before it, at it or behind it offsets have no record. Those that were removed are a gap; others never had one.
-        let within = self.within_log(at, start, PATIENCE).await?;
+        let within = self.within_log(at, start, patience).await?;
         let is_ahead_of_itself = partition.is_own_place && partition.begun == next;
         if within < next && !is_ahead_of_itself {
             // Somebody has committed less than before, and an owner of this state would leave records out.

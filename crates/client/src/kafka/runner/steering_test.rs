@@ -276,3 +276,19 @@ async fn beyond_the_start(is_without_history: bool) {
     next.assign().await;
     assert_eq!(next.handler.to_the_end().await, from(5));
 }
+
+#[tokio::test]
+async fn a_partition_that_is_lost_with_a_record_that_fails_is_not_shown_any_more() {
+    let owner = Steered::begin(true).await;
+    let failing = &owner.runner.parts.watch.failing;
+    let record = FailingPartition {
+        partition: partition(),
+        epoch: EPOCH,
+        offset: offset(0),
+        reason: "no disk".to_owned(),
+        since_unix_ms: 0,
+    };
+    failing.failed(Instant::now(), record);
+    owner.runner.lost(&owner.owned).await;
+    assert_eq!(failing.shown(Instant::now() + Duration::from_secs(3_600)), []);
+}

@@ -78,3 +78,16 @@ fn another_try_has_its_time_again() {
     assert_eq!(roles.step(seconds(65), seen([(0, 0)])), []);
     assert_eq!(counts(&roles), (1, 0));
 }
+
+// Each needs its memory, and what keeps them from getting further may be the same for all.
+#[test]
+fn at_most_twice_as_many_are_prepared_as_there_are_places() {
+    let mut roles = Roles::new(2);
+    roles.step(T0, change((0..6).map(|number| (number, owner(5, 5, "")))));
+    let stalled = |number| RoleAction::Stalled(p(number));
+    let expected = [stalled(0), stalled(1), direct_warm(2, 5), direct_warm(3, 5)];
+    assert_eq!(roles.step(seconds(30), seen([])), expected);
+    assert_eq!(roles.step(seconds(60), seen([])), [stalled(2), stalled(3)]);
+    assert_eq!(counts(&roles), (4, 4));
+    assert_eq!(roles.step(seconds(61), ended(3, Ok(()))), [assigned_call(3, 5), direct_warm(4, 5)]);
+}

@@ -56,3 +56,15 @@ fn an_owner_that_is_lost_has_to_begin_again() {
     roles.step(T0, RoleEvent::Spoiled(p(0)));
     assert_eq!(told(&roles), [(0, UnbegunCause::Clearing, "")]);
 }
+
+#[test]
+fn a_preparation_that_hangs_after_one_that_failed_is_told_as_one_that_hangs() {
+    let mut roles = Roles::new(1);
+    roles.step(T0, change([(0, owner(7, 7, ""))]));
+    roles.step(T0, ended(0, Err("no disk")));
+    let later = T0 + Duration::from_secs(1);
+    roles.step(later, time_passes());
+    assert_eq!(roles.step(later, ended(0, Ok(()))), [direct_warm(0, 7)]);
+    roles.step(later + Duration::from_secs(30), time_passes());
+    assert_eq!(told(&roles), [(0, UnbegunCause::Preparing, "it has made no progress for 30 s or longer")]);
+}
