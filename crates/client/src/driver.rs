@@ -22,3 +22,4 @@ mod warm_up_pace;
 
 pub(crate) use event_loop::Driver;
 pub(crate) use parts::ConsumerParts;
+pub(crate) use stopping::{CUT_BOUND, DEREGISTER_BOUND};
