@@ -1,4 +1,4 @@
-//! What a consumer is told, as far as a session has to know it: grants, each under epoch 0, and their end.
+//! The grants that a consumer is sent, as far as a session has to know them, each under epoch 0, and their end.
 
 use kafka_assigner_proto::v1::assignment_command::Command;
 use kafka_assigner_proto::v1::{AssignmentCommand, Snapshot};
@@ -6,11 +6,11 @@ use kafka_assigner_types::digest::RoleKey;
 use kafka_assigner_types::id::{Epoch, TopicPartition};
 
 use crate::named_partition::named;
-use crate::session::{Dialect, Heard, MessageBody, ToldItems};
+use crate::session::{Dialect, Heard, ToldItems, consumer_message};
 
 /// A change of what is told.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum ToldChange {
+pub(super) enum GrantChange {
     /// All that is granted.
     All(Vec<TopicPartition>),
     /// Some is granted from now on, and some no more.
@@ -19,46 +19,34 @@ pub(super) enum ToldChange {
 
 /// The dialect of these tests.
 #[derive(Debug)]
-pub(super) enum ToldDialect {}
+pub(super) enum GrantDialect {}
 
-impl Dialect for ToldDialect {
+impl Dialect for GrantDialect {
     type Command = AssignmentCommand;
     type Snapshot = Snapshot;
-    type News = ToldChange;
+    type News = GrantChange;
 
     const IS_PRESENT: bool = true;
 
-    fn hear(command: AssignmentCommand) -> Heard<Snapshot, ToldChange> {
-        let AssignmentCommand { cluster_id, revision, command } = command;
-        let what = match command {
-            Some(Command::Snapshot(mut part)) => {
-                let session = part.session.take().unwrap_or_default();
-                MessageBody::Snapshot { session, more: part.more, part }
-            }
-            Some(Command::GoAway(go_away)) => MessageBody::GoAway(go_away),
-            Some(Command::Fenced(fenced)) => MessageBody::Fenced(fenced),
-            Some(Command::OutOfTouch(_)) => MessageBody::OutOfTouch,
-            Some(other) => MessageBody::News(change(other)),
-            None => MessageBody::Nothing,
-        };
-        Heard { cluster_id, revision, what }
+    fn hear(command: AssignmentCommand) -> Heard<Snapshot, GrantChange> {
+        consumer_message(command, |other| Some(change(other)))
     }
 
     fn append(whole: &mut Snapshot, mut part: Snapshot) {
         whole.assigned.append(&mut part.assigned);
     }
 
-    fn news(whole: Snapshot) -> ToldChange {
-        ToldChange::All(whole.assigned.iter().filter_map(|at| named(&at.topic, at.partition)).collect())
+    fn news(whole: Snapshot) -> GrantChange {
+        GrantChange::All(whole.assigned.iter().filter_map(|at| named(&at.topic, at.partition)).collect())
     }
 
-    fn note(news: &ToldChange, told: &mut ToldItems) {
+    fn note(news: &GrantChange, told: &mut ToldItems) {
         let (granted, over) = match news {
-            ToldChange::All(granted) => {
+            GrantChange::All(granted) => {
                 told.clear(&Default::default());
                 (granted, &Vec::new())
             }
-            ToldChange::Some { granted, over } => (granted, over),
+            GrantChange::Some { granted, over } => (granted, over),
         };
         over.iter().for_each(|at| told.take(at, None));
         granted.iter().for_each(|at| told.take(at, Some(RoleKey::Owner(Epoch(0)).in_partition(at))));
@@ -66,11 +54,11 @@ impl Dialect for ToldDialect {
 }
 
 /// The change that a command makes; those that grant and end nothing make an empty one.
-fn change(command: Command) -> ToldChange {
+fn change(command: Command) -> GrantChange {
     let Command::Assignment(assignment) = command else {
-        return ToldChange::Some { granted: Vec::new(), over: Vec::new() };
+        return GrantChange::Some { granted: Vec::new(), over: Vec::new() };
     };
     let granted = assignment.assigned.iter().filter_map(|at| named(&at.topic, at.partition));
     let over = assignment.unassigned.iter().filter_map(|at| named(&at.topic, at.partition));
-    ToldChange::Some { granted: granted.collect(), over: over.collect() }
+    GrantChange::Some { granted: granted.collect(), over: over.collect() }
 }
