@@ -200,7 +200,7 @@ impl<T: Transport, H: PartitionHandler> Driver<T, H> {
         self.say_farewell();
         self.send_acks();
         if self.reports.may_be_due(now) {
-            self.held.see_paces(now);
+            self.held.see_progress(now);
             let report = self.report();
             if self.reports.is_due(now, &report) {
                 self.session_event(Event::ReportDue);

@@ -9,7 +9,7 @@ const STALLED_AFTER: Duration = Duration::from_secs(10);
 
 /// The amounts that were seen as done, first and last, each with the time at which it was seen.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct WarmUpPace(Option<SeenAmounts>);
+pub(super) struct WarmUpEstimate(Option<SeenAmounts>);
 
 #[derive(Debug, Clone, Copy)]
 struct SeenAmounts {
@@ -18,7 +18,7 @@ struct SeenAmounts {
     last: (Moment, u64),
 }
 
-impl WarmUpPace {
+impl WarmUpEstimate {
     /// Sees what is done now. What had been done before the first look, as by a snapshot, says nothing of the pace.
     pub(super) const fn see(&mut self, now: Moment, done: u64) {
         match &mut self.0 {
@@ -52,8 +52,8 @@ impl WarmUpPace {
 mod tests {
     use super::*;
 
-    fn seen(looks: &[(u64, u64)]) -> WarmUpPace {
-        let mut pace = WarmUpPace::default();
+    fn seen(looks: &[(u64, u64)]) -> WarmUpEstimate {
+        let mut pace = WarmUpEstimate::default();
         looks.iter().for_each(|(second, done)| pace.see(Moment(Duration::from_secs(*second)), *done));
         pace
     }
