@@ -1,8 +1,7 @@
 //! The messages of a consumer's session.
 
-use kafka_assigner_proto::v1::assignment_command::Command;
 use kafka_assigner_proto::v1::{AssignmentCommand, Snapshot};
-use kafka_assigner_session::{Dialect, Heard, MessageBody, ToldItems};
+use kafka_assigner_session::{Dialect, Heard, ToldItems, consumer_message};
 
 use crate::roles::RoleChange;
 
@@ -18,19 +17,7 @@ impl Dialect for ConsumerDialect {
     const IS_PRESENT: bool = true;
 
     fn hear(command: AssignmentCommand) -> Heard<Snapshot, RoleChange> {
-        let AssignmentCommand { cluster_id, revision, command } = command;
-        let what = match command {
-            Some(Command::Snapshot(mut part)) => {
-                let session = part.session.take().unwrap_or_default();
-                MessageBody::Snapshot { session, more: part.more, part }
-            }
-            Some(Command::GoAway(go_away)) => MessageBody::GoAway(go_away),
-            Some(Command::Fenced(fenced)) => MessageBody::Fenced(fenced),
-            Some(Command::OutOfTouch(_)) => MessageBody::OutOfTouch,
-            Some(other) => RoleChange::from_command(other).map_or(MessageBody::Nothing, MessageBody::News),
-            None => MessageBody::Nothing,
-        };
-        Heard { cluster_id, revision, what }
+        consumer_message(command, RoleChange::from_command)
     }
 
     fn append(whole: &mut Snapshot, mut part: Snapshot) {
@@ -62,9 +49,12 @@ impl Dialect for ConsumerDialect {
 
 #[cfg(test)]
 mod tests {
+    use kafka_assigner_proto::v1::assignment_command::Command;
     use kafka_assigner_proto::v1::{AssignedPartition, Assignment, UnassignedPartition, UndecidedPartition};
     use kafka_assigner_types::digest::{Digest, RoleKey};
     use kafka_assigner_types::id::{Epoch, TopicPartition};
+
+    use kafka_assigner_session::MessageBody;
 
     use super::*;
 

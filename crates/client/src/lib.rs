@@ -70,7 +70,8 @@ pub use gate::{Permit, Refusal};
 pub use handler::{HandlerError, PartitionHandler, Spoiled};
 pub use kafka_assigner_proto::TokenOrigin;
 pub use kafka_assigner_session::{
-    ClientTlsFiles, GrpcTransport, InvalidEndpoint, SessionStatus, Transport, stop,
+    Acks, ClientTlsFiles, Clock, CommandStream, GrpcTransport, InvalidEndpoint, SessionStatus, Transport,
+    stop,
 };
 /// The identities that handlers and records carry.
 pub use kafka_assigner_types::id::{

@@ -4,9 +4,11 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 use kafka_assigner_session::InvalidEndpoint;
+use kafka_assigner_types::bounds::{CAPACITY, MOST_TEXT, MOST_TOPICS, SESSION_TIMEOUT_MS};
 use kafka_assigner_types::claim;
 use kafka_assigner_types::moment::millis;
 
+use crate::driver::{CUT_BOUND, DEREGISTER_BOUND};
 use kafka_assigner_proto::{DEFAULT_GROUP, PROTOCOL_VERSION, v1};
 use kafka_assigner_types::name::{GroupName, InvalidName, MemberName, TopicName};
 
@@ -21,14 +23,8 @@ const CAPABILITIES: [v1::Capability; 7] = [
     v1::Capability::Begun,
 ];
 
-/// The longest text that the service takes.
-const MOST_TEXT: usize = 200;
-
-/// The shortest session timeout: heartbeats fit into it three times.
-const SHORTEST_SESSION: Duration = Duration::from_secs(2);
-
-/// The time of a stop beside what handlers take: the calls that tell the service, with their bounds.
-const STOP_CALLS: Duration = Duration::from_secs(4);
+/// The time of a stop beside what handlers take to finish: they are cut off, or the service is told.
+const STOP_CALLS: Duration = CUT_BOUND.saturating_add(DEREGISTER_BOUND);
 
 /// The time that Kubernetes and other supervisors grant a process that is told to stop.
 const USUAL_GRACE: Duration = Duration::from_secs(30);
@@ -56,7 +52,7 @@ pub struct ConsumerOptions {
     pub group: String,
     /// The consumer's name: unique within the group, and best the same after a restart.
     pub name: String,
-    /// The topics to read; empty (the default) = all topics of the group.
+    /// The topics to read, at most 2 000; empty (the default) = all topics of the group.
     pub topics: Vec<String>,
     /// The rack or zone it runs in, at most 200 characters; empty (the default) = unknown. `KafkaOptions::for_consumer` tells it
     /// to Kafka as well.
@@ -64,17 +60,17 @@ pub struct ConsumerOptions {
     /// The address for requests for its partitions, passed on to routers as it is, at most 200 characters; empty (the
     /// default) = it takes none, or routers know it by its name.
     pub endpoint: String,
-    /// Its share of the load relative to others, above 0; `None` (the default) = 1.
+    /// Its share of the load relative to others, from 0.001 to 1 000 000; `None` (the default) = 1.
     pub capacity: Option<f64>,
     /// The most partitions it takes; 0 (the default) = no limit. Partitions of co-partitioned topics come together or
     /// not at all, so that it gets none of a set of which more move together.
     pub max_partitions: u32,
     /// A label of the deployed version, at most 200 characters; empty (the default) = none.
     pub generation: String,
-    /// The session's time to live to ask for, at least 2 s; `None` (the default) = the group's.
+    /// The session's time to live to ask for, from 2 s to 30 min; `None` (the default) = the group's.
     pub session_timeout: Option<Duration>,
     /// The service ends the session when the handler [is stuck](crate::PartitionHandler::is_stuck) for that long, which
-    /// it hears with heartbeats: it may take two of them, two thirds of the time to live, longer. Longer than 0; `None`
+    /// it hears with heartbeats: it may take two of them, two thirds of the time to live, longer. At least 1 ms; `None`
     /// (the default) = never.
     pub max_poll_interval: Option<Duration>,
     /// The most preparations at once, at least 1. Default 64, which is also what a group allows by default: the lower of
@@ -87,9 +83,9 @@ pub struct ConsumerOptions {
     pub outage_grace: Duration,
     /// The treatment of the partitions at a regular stop. Default [`OnStop::Drain`].
     pub on_stop: OnStop,
-    /// The time that a regular stop may take to hand over. Default 17 s, so that a whole stop takes less than 30 s, which is
+    /// The time that a regular stop may take to hand over, with [`OnStop::Drain`]. Default 17 s, so that a whole stop takes less than 30 s, which is
     /// what Kubernetes grants: [`longest_stop`](Self::longest_stop) is this, twice `close_timeout` and 4 s more. Raise both where
-    /// warm-ups take longer; a start then warns of it.
+    /// warm-ups take longer; a start then tells of it.
     pub drain_timeout: Duration,
     /// The time that handlers may take to finish once nothing more is handed over; then they are cut off, and their
     /// partitions granted to others as after a crash. Default 4 s.
@@ -97,8 +93,8 @@ pub struct ConsumerOptions {
     /// Seeds incarnations and jitter; `None` (the default) = at random. The same seed twice at once would make
     /// two sessions look like one.
     pub seed: Option<u64>,
-    /// The process that the consumer is a part of, at most 200 characters: consumers with the same word die together, and
-    /// count as one where several seem to be dead. Empty (the default) = this process, by host, process id and a number.
+    /// The process that the consumer is a part of, at most 200 characters: consumers that name the same one crash together, and
+    /// count as one where several seem to have crashed. Empty (the default) = this process, by host, process id and a number.
     pub process: String,
     /// The version of the program, for people, at most 200 characters; empty (the default) = not shown.
     pub version: String,
@@ -119,7 +115,7 @@ pub enum OnStop {
 #[non_exhaustive]
 pub enum OptionsError {
     /// There is nobody to call.
-    #[error("endpoints = [] is refused: it must name an instance at least")]
+    #[error("endpoints = [] is refused: it must name at least one instance")]
     NoEndpoint,
     /// An address of an instance is none, or can't be called.
     #[error(transparent)]
@@ -140,18 +136,25 @@ pub enum OptionsError {
         /// The text, cut after 80 characters.
         shown: String,
     },
-    /// The capacity is not a number above 0.
-    #[error("capacity = {0} is refused: it must be a number above 0")]
+    /// More topics are named than the service takes.
+    #[error("topics = {0} of them is refused: it must name at most {MOST_TOPICS}")]
+    Topics(usize),
+    /// The capacity is no number within its bounds.
+    #[error("capacity = {0} is refused: it must be from {least} to {most}", least = CAPACITY.0, most = CAPACITY.1)]
     Capacity(f64),
     /// No preparation could begin.
     #[error("max_warming = 0 is refused: it must be at least 1")]
     MaxWarming,
-    /// The session timeout is too short for heartbeats to fit in.
-    #[error("session_timeout = {0:?} is refused: it must be at least 2s")]
+    /// The session timeout is too short for heartbeats to fit in, or longer than a dead owner may go unnoticed.
+    #[error(
+        "session_timeout = {0:?} is refused: it must be from {least}ms to {most}ms",
+        least = SESSION_TIMEOUT_MS.0,
+        most = SESSION_TIMEOUT_MS.1
+    )]
     SessionTimeout(Duration),
-    /// Each record would take too long.
-    #[error("max_poll_interval = 0ns is refused: it must be longer than 0")]
-    MaxPollInterval,
+    /// It is told in whole milliseconds, and 0 of them would switch it off.
+    #[error("max_poll_interval = {0:?} is refused: it must be at least 1ms")]
+    MaxPollInterval(Duration),
 }
 
 impl ConsumerOptions {
@@ -193,6 +196,9 @@ impl ConsumerOptions {
         let name = |option| move |name| OptionsError::Name { option, name };
         GroupName::new(&self.group).map_err(name("group"))?;
         MemberName::new(&self.name).map_err(name("name"))?;
+        if self.topics.len() > MOST_TOPICS {
+            return Err(OptionsError::Topics(self.topics.len()));
+        }
         self.topics.iter().try_for_each(|topic| TopicName::new(topic).map(drop).map_err(name("topics")))?;
         self.texts().into_iter().try_for_each(|(option, text)| check_text(option, text))?;
         self.check_numbers()
@@ -210,26 +216,33 @@ impl ConsumerOptions {
     }
 
     fn check_numbers(&self) -> Result<(), OptionsError> {
-        if let Some(capacity) = self.capacity.filter(|c| !(c.is_finite() && *c > 0.0)) {
+        let (least, most) = CAPACITY;
+        if let Some(capacity) = self.capacity.filter(|capacity| !(least..=most).contains(capacity)) {
             return Err(OptionsError::Capacity(capacity));
         }
         if self.max_warming == 0 {
             return Err(OptionsError::MaxWarming);
         }
-        if self.max_poll_interval.is_some_and(|interval| interval.is_zero()) {
-            return Err(OptionsError::MaxPollInterval);
+        if let Some(interval) = self.max_poll_interval.filter(|interval| millis(*interval) == 0) {
+            return Err(OptionsError::MaxPollInterval(interval));
         }
-        match self.session_timeout {
-            Some(timeout) if timeout < SHORTEST_SESSION => Err(OptionsError::SessionTimeout(timeout)),
-            _ => Ok(()),
+        let [shortest, longest] = [SESSION_TIMEOUT_MS.0, SESSION_TIMEOUT_MS.1].map(Duration::from_millis);
+        match self.session_timeout.filter(|timeout| !(shortest..=longest).contains(timeout)) {
+            Some(timeout) => Err(OptionsError::SessionTimeout(timeout)),
+            None => Ok(()),
         }
     }
 
-    /// The longest time that a regular stop takes: `drain_timeout`, twice `close_timeout` and 4 s. Whatever supervises the process
+    /// The longest time that a regular stop takes: twice `close_timeout` and 4 s, and `drain_timeout` before with
+    /// [`OnStop::Drain`]. Whatever supervises the process
     /// has to grant it as much before it is killed, in Kubernetes as `terminationGracePeriodSeconds`.
     #[must_use]
     pub fn longest_stop(&self) -> Duration {
-        self.drain_timeout.saturating_add(self.close_timeout.saturating_mul(2)).saturating_add(STOP_CALLS)
+        let draining = match self.on_stop {
+            OnStop::Drain => self.drain_timeout,
+            OnStop::Restart => Duration::ZERO,
+        };
+        draining.saturating_add(self.close_timeout.saturating_mul(2)).saturating_add(STOP_CALLS)
     }
 
     /// [`longest_stop`](Self::longest_stop), where it is longer than what supervisors grant unless they are told.
@@ -308,11 +321,11 @@ mod tests {
         let cases = [
             (
                 ConsumerOptions { endpoints: Vec::new(), ..valid() },
-                "endpoints = [] is refused: it must name an instance at least",
+                "endpoints = [] is refused: it must name at least one instance",
             ),
             (
                 ConsumerOptions { endpoints: vec!["assigner:7420".into()], ..valid() },
-                "endpoint = \"assigner:7420\" is refused: it must be as http://host:port or https://host:port",
+                "endpoints = \"assigner:7420\" is refused: it must be as http://host:port or https://host:port",
             ),
             (
                 ConsumerOptions { group: String::new(), ..valid() },
@@ -328,19 +341,31 @@ mod tests {
             ),
             (
                 ConsumerOptions { capacity: Some(0.0), ..valid() },
-                "capacity = 0 is refused: it must be a number above 0",
+                "capacity = 0 is refused: it must be from 0.001 to 1000000",
+            ),
+            (
+                ConsumerOptions { capacity: Some(2e6), ..valid() },
+                "capacity = 2000000 is refused: it must be from 0.001 to 1000000",
+            ),
+            (
+                ConsumerOptions { topics: vec!["t".into(); 2_001], ..valid() },
+                "topics = 2001 of them is refused: it must name at most 2000",
             ),
             (
                 ConsumerOptions { max_warming: 0, ..valid() },
                 "max_warming = 0 is refused: it must be at least 1",
             ),
             (
-                ConsumerOptions { max_poll_interval: Some(Duration::ZERO), ..valid() },
-                "max_poll_interval = 0ns is refused: it must be longer than 0",
+                ConsumerOptions { max_poll_interval: Some(Duration::from_micros(999)), ..valid() },
+                "max_poll_interval = 999µs is refused: it must be at least 1ms",
             ),
             (
                 ConsumerOptions { session_timeout: Some(second), ..valid() },
-                "session_timeout = 1s is refused: it must be at least 2s",
+                "session_timeout = 1s is refused: it must be from 2000ms to 1800000ms",
+            ),
+            (
+                ConsumerOptions { session_timeout: Some(1_801 * second), ..valid() },
+                "session_timeout = 1801s is refused: it must be from 2000ms to 1800000ms",
             ),
         ];
         for (options, refusal) in cases {
@@ -364,6 +389,8 @@ mod tests {
         assert_eq!(valid().unusual_stop(), None);
         let patient = ConsumerOptions { drain_timeout: Duration::from_secs(60), ..valid() };
         assert_eq!(patient.unusual_stop(), Some(Duration::from_secs(72)));
+        let quick = ConsumerOptions { on_stop: OnStop::Restart, ..patient };
+        assert_eq!(quick.longest_stop(), Duration::from_secs(12), "it hands nothing over");
     }
 
     #[test]

@@ -90,7 +90,7 @@ pub use forwarder::{Answer, Forwarder};
 /// The proto that [`RoutingTransport`] speaks.
 pub use kafka_assigner_proto as proto;
 pub use kafka_assigner_proto::TokenOrigin;
-pub use kafka_assigner_session::{GrpcTransport, SessionStatus, stop};
+pub use kafka_assigner_session::{ClientTlsFiles, GrpcTransport, InvalidEndpoint, SessionStatus, stop};
 /// The identities that routes and requests carry.
 pub use kafka_assigner_types::id::{Epoch, HandoffId, Incarnation, InvalidPartition, TopicPartition};
 pub use kafka_assigner_types::kv::LeaseId;

@@ -4,9 +4,13 @@ use std::time::Duration;
 
 use kafka_assigner_proto::{DEFAULT_GROUP, PROTOCOL_VERSION, v1};
 use kafka_assigner_session::InvalidEndpoint;
+use kafka_assigner_types::bounds::{MOST_TEXT, SESSION_TIMEOUT_MS};
 use kafka_assigner_types::name::{GroupName, InvalidName, MemberName};
 
 use crate::lanes::StashLimits;
+
+/// The shortest time after which a router counts as stuck: a busy one makes progress within it.
+const SHORTEST_STUCK: Duration = Duration::from_secs(2);
 
 /// The options of a router: its session, and the bounds of the requests that it holds.
 ///
@@ -27,7 +31,7 @@ pub struct RouterOptions {
     pub group: String,
     /// The router's name: unique among the group's routers, and best the same after a restart.
     pub name: String,
-    /// The session's time to live to ask for: at least 2 s, at most seven tenths of the group's `hold_deadline`; `None`
+    /// The session's time to live to ask for: from 2 s to 30 min, and at most seven tenths of the group's `hold_deadline`; `None`
     /// (the default) = half of it, 5 s by default. A switch waits for a router that died for as long.
     pub session_timeout: Option<Duration>,
     /// The bounds of the requests that it holds. Their age has to be above the group's `hold_deadline`, 10 s by default.
@@ -43,7 +47,7 @@ pub struct RouterOptions {
     /// Seeds incarnations and jitter; `None` (the default) = at random. The same seed twice at once would make
     /// two sessions look like one.
     pub seed: Option<u64>,
-    /// The version of the program, for people; empty (the default) = not shown.
+    /// The version of the program, for people, at most 200 characters; empty (the default) = not shown.
     pub version: String,
 }
 
@@ -51,7 +55,7 @@ pub struct RouterOptions {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RouterOptionsError {
     /// No endpoint is given.
-    #[error("endpoints = [] is refused: it must name an instance at least")]
+    #[error("endpoints = [] is refused: it must name at least one instance")]
     NoEndpoint,
     /// An address of an instance is none, or can't be called.
     #[error(transparent)]
@@ -64,9 +68,21 @@ pub enum RouterOptionsError {
         /// The name, with the rule that it breaks.
         name: InvalidName,
     },
-    /// The session timeout is too short for heartbeats to fit in.
-    #[error("session_timeout = {0:?} is refused: it must be at least 2s")]
+    /// The session timeout is too short for heartbeats to fit in, or longer than a dead router may go unnoticed.
+    #[error(
+        "session_timeout = {0:?} is refused: it must be from {least}ms to {most}ms",
+        least = SESSION_TIMEOUT_MS.0,
+        most = SESSION_TIMEOUT_MS.1
+    )]
     SessionTimeout(Duration),
+    /// The version is longer than the service keeps, or has a control character.
+    #[error(
+        "version = {shown:?} is refused: it must have at most {MOST_TEXT} characters, and no control character"
+    )]
+    Version {
+        /// The version, cut after 80 characters.
+        shown: String,
+    },
     /// A bound of the stash, or the time to send, is 0.
     #[error("{0} = 0 is refused: it must be above 0")]
     Zero(&'static str),
@@ -98,7 +114,6 @@ impl RouterOptions {
     ///
     /// The first one that is out of them.
     pub fn validate(&self) -> Result<(), RouterOptionsError> {
-        const SHORTEST: Duration = Duration::from_secs(2);
         if self.endpoints.is_empty() {
             return Err(RouterOptionsError::NoEndpoint);
         }
@@ -106,10 +121,15 @@ impl RouterOptions {
         let name = |option| move |name| RouterOptionsError::Name { option, name };
         GroupName::new(&self.group).map_err(name("group"))?;
         MemberName::new(&self.name).map_err(name("name"))?;
-        if let Some(timeout) = self.session_timeout.filter(|timeout| *timeout < SHORTEST) {
+        let [shortest, longest] = [SESSION_TIMEOUT_MS.0, SESSION_TIMEOUT_MS.1].map(Duration::from_millis);
+        if let Some(timeout) = self.session_timeout.filter(|timeout| !(shortest..=longest).contains(timeout))
+        {
             return Err(RouterOptionsError::SessionTimeout(timeout));
         }
-        if self.stuck_after < SHORTEST {
+        if self.version.chars().count() > MOST_TEXT || self.version.chars().any(char::is_control) {
+            return Err(RouterOptionsError::Version { shown: self.version.chars().take(80).collect() });
+        }
+        if self.stuck_after < SHORTEST_STUCK {
             return Err(RouterOptionsError::StuckAfter(self.stuck_after));
         }
         let bounds = [
@@ -172,6 +192,14 @@ mod tests {
             (
                 RouterOptions { session_timeout: Some(second), ..valid() },
                 RouterOptionsError::SessionTimeout(second),
+            ),
+            (
+                RouterOptions { session_timeout: Some(1_801 * second), ..valid() },
+                RouterOptionsError::SessionTimeout(1_801 * second),
+            ),
+            (
+                RouterOptions { version: "1\n".into(), ..valid() },
+                RouterOptionsError::Version { shown: "1\n".into() },
             ),
             (RouterOptions { stuck_after: second, ..valid() }, RouterOptionsError::StuckAfter(second)),
             (RouterOptions { stash, ..valid() }, RouterOptionsError::Zero("stash.bytes")),

@@ -6,7 +6,7 @@ use crate::causes::with_causes;
 
 /// An endpoint of the options that can't be called.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("endpoint = {endpoint:?} is refused: {reason}")]
+#[error("endpoints = {endpoint:?} is refused: {reason}")]
 pub struct InvalidEndpoint {
     /// The endpoint.
     pub endpoint: String,

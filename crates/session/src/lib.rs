@@ -1,4 +1,4 @@
-//! The part that consumers and routers share: the session with the service, the calls around it, and the clock by which both act.
+//! The parts that consumers and routers share: the session with the service, the calls around it, and the clock by which both act.
 //!
 //! It is for the crates of the client and the router, and for simulations that put a transport or a clock of their own under
 //! them. Programs need it for nothing else, and its interface may change with any version.
@@ -15,7 +15,7 @@
 //! - [`CommandSource`], [`bounded`] and [`joined`] are the I/O around it, and [`Transport`] carries a consumer's calls, over
 //!   gRPC by [`GrpcTransport`]. Routers have a transport trait of their own, which calls over the same channels.
 //! - [`Clock`] counts the time in which the system was suspended; [`Dice`] is the only randomness.
-//! - [`stop`] makes a signal the wish to stop.
+//! - [`stop`] turns a signal into the intent to stop.
 
 mod backoff;
 pub mod causes;
@@ -38,7 +38,7 @@ pub use invalid_endpoint::InvalidEndpoint;
 pub use named_partition::named;
 pub use session::{
     ClaimTerm, Dialect, Ending, Event, GHOST_BOUND, Heard, Loss, MessageBody, OpenStream, SendHeartbeat,
-    Session, SessionAction, SessionOptions, ToldItems, is_definite,
+    Session, SessionAction, SessionOptions, ToldItems, consumer_message, is_definite,
 };
 pub use session_io::{CommandSource, bounded, joined};
 pub use session_status::SessionStatus;

@@ -49,7 +49,7 @@ mod told;
 
 pub use api::{Ending, Event, Loss, OpenStream, SendHeartbeat, SessionAction, SessionOptions};
 pub use claim_clock::ClaimTerm;
-pub use dialect::{Dialect, Heard, MessageBody};
+pub use dialect::{Dialect, Heard, MessageBody, consumer_message};
 pub use machine::Session;
 pub use refusal::is_definite;
 pub use stream::GHOST_BOUND;

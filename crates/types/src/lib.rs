@@ -4,9 +4,10 @@
 //! Each value is checked once, where it enters the program, and trusted from there on. This crate decides nothing,
 //! reads no clock and does no I/O; it uses no other crate of ours, and all others may use it.
 //!
-//! Start reading at [`id`] and [`name`]; [`kv`] is what decisions and the store speak with each other, [`claim`] and
-//! [`stops`] what the service and its clients must agree on.
+//! Start reading at [`id`] and [`name`]; [`kv`] is what decisions and the store speak with each other, [`bounds`], [`claim`]
+//! and [`stops`] what the service and its clients must agree on.
 
+pub mod bounds;
 pub mod claim;
 pub mod digest;
 pub mod id;

@@ -13,9 +13,9 @@ pub struct Totals {
 /// A runner whose handler writes through the producers that the runner keeps.
 ///
 /// # Errors
-/// [`KafkaRunnerError::Client`].
+/// [`KafkaRunnerError::Client`], [`KafkaRunnerError::Empty`].
 pub fn runner(kafka: &KafkaOptions) -> Result<KafkaRunner<Totals>, KafkaRunnerError> {
-    let producers = FencedProducers::new(kafka, &[]);
+    let producers = FencedProducers::new(kafka, &[])?;
     let totals = Totals { producers: producers.clone() };
     Ok(KafkaRunner::new(kafka, totals)?.with_producers(producers))
 }

@@ -12,7 +12,7 @@ use kafka_assigner_types::topic_id::TopicId;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-use super::warm_up_pace::WarmUpPace;
+use super::warm_up_estimate::WarmUpEstimate;
 use crate::claim::Claim;
 use crate::context::{Alarm, Edges, OwnedContext, ReservedContext, WarmContext, WarmUpProgress};
 use crate::gate::Gate;
@@ -45,7 +45,7 @@ struct PartitionContexts {
     failures: u32,
     /// The running preparation's.
     warm: Option<WarmContext>,
-    pace: WarmUpPace,
+    estimate: WarmUpEstimate,
     reserved: Option<ReservedContext>,
     owned: Option<OwnedContext>,
     /// Outlives `owned`, since the last acknowledgement comes after everything was dropped.
@@ -102,7 +102,7 @@ impl HeldPartitions {
             cancelled: held.cancelled.clone(),
         };
         held.warm = Some(context.clone());
-        held.pace = WarmUpPace::default();
+        held.estimate = WarmUpEstimate::default();
         // The records of an earlier life of the partition are of no interest any more.
         held.edges = None;
         context
@@ -300,10 +300,10 @@ impl HeldPartitions {
     }
 
     /// Sees how far the running preparations are, for what is said of the time that is left.
-    pub(super) fn see_paces(&mut self, now: Moment) {
+    pub(super) fn see_progress(&mut self, now: Moment) {
         for held in self.partitions.values_mut() {
             let Some((done, _)) = held.warm.as_ref().map(amounts) else { continue };
-            held.pace.see(now, done);
+            held.estimate.see(now, done);
         }
     }
 }
@@ -325,7 +325,7 @@ impl PartitionContexts {
             handoff_id: context.handoff.as_ref()?.to_string(),
             done,
             total,
-            left_ms: self.pace.left(done, total).map(millis),
+            left_ms: self.estimate.left(done, total).map(millis),
         })
     }
 
@@ -337,7 +337,7 @@ impl PartitionContexts {
             skipped: SkippedOffset::default(),
             failures: 0,
             warm: None,
-            pace: WarmUpPace::default(),
+            estimate: WarmUpEstimate::default(),
             reserved: None,
             owned: None,
             edges: None,

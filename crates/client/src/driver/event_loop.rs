@@ -36,8 +36,9 @@ use kafka_assigner_types::id::Incarnation;
 use kafka_assigner_types::kv::LeaseId;
 use kafka_assigner_types::moment::Moment;
 
-/// The longest sleep of the loop; nothing depends on it, since every deadline wakes it.
-const IDLE: Duration = Duration::from_secs(60);
+/// The longest sleep of the loop. Deadlines wake it; what the handler tells of itself wakes nobody, and is seen after as long at
+/// the latest, about when the log has it.
+const LOOK: Duration = Duration::from_secs(5);
 
 /// An event that the loop waited for.
 enum Turn {
@@ -107,7 +108,7 @@ impl<T: Transport, H: PartitionHandler> Driver<T, H> {
     pub(crate) async fn run(mut self, shutdown: CancellationToken) -> Result<Stopped, ConsumerError> {
         describe_metrics();
         if let Some(stop) = self.options.unusual_stop() {
-            warn!(
+            info!(
                 group = &*self.group,
                 ?stop,
                 "a stop may take longer than the 30 s that supervisors usually grant"
@@ -145,7 +146,7 @@ impl<T: Transport, H: PartitionHandler> Driver<T, H> {
             self.lapses_at,
             self.stopping.deadline(),
         ];
-        let wake = wakes.into_iter().flatten().min().unwrap_or(now + IDLE);
+        let wake = wakes.into_iter().flatten().fold(now + LOOK, Moment::min);
         tokio::select! {
             biased;
             // Answers first: a confirmed heartbeat keeps everything else valid.
@@ -156,7 +157,7 @@ impl<T: Transport, H: PartitionHandler> Driver<T, H> {
             Some(end) = self.calls.next_end() => Turn::Call(end),
             // Alarms of handlers that can't go on, and gates that are empty now.
             () = self.alarms.notified() => Turn::Alarm,
-            // The wish to stop, once.
+            // The intent to stop, once.
             () = shutdown.cancelled(), if self.stopping.is_running() => Turn::Shutdown,
             // Deadlines; they are also looked at after every other turn, so nothing above can starve them.
             () = self.clock.sleep_until(wake) => Turn::Timer,
@@ -199,7 +200,7 @@ impl<T: Transport, H: PartitionHandler> Driver<T, H> {
         self.say_farewell();
         self.send_acks();
         if self.reports.may_be_due(now) {
-            self.held.see_paces(now);
+            self.held.see_progress(now);
             let report = self.report();
             if self.reports.is_due(now, &report) {
                 self.session_event(Event::ReportDue);

@@ -166,7 +166,7 @@ impl Reports {
         let is_unbegun = !self.sent.unbegun.partitions.is_empty();
         let may_be_lost = !self.sent.busy.is_empty() || !self.sent.stopped.is_empty();
         let is_stale = may_be_lost && now >= self.at + AGAIN || is_unbegun && now >= self.at + UNBEGUN_AGAIN;
-        let is_news = report.warming != self.sent.warming
+        let is_news = !tell_the_same(&report.warming, &self.sent.warming)
             || report.busy != self.sent.busy
             || report.stopped != self.sent.stopped
             || self.lacks_grants(now, &report.unbegun);
@@ -191,6 +191,14 @@ impl Reports {
     fn next(&self) -> Moment {
         self.at + INTERVAL
     }
+}
+
+/// True if both tell the same of the preparations. An estimate of the time left is no news, since it changes all the time; that
+/// there is one is, and that there is none any more.
+fn tell_the_same(one: &[WarmProgress], other: &[WarmProgress]) -> bool {
+    let news =
+        |progress: &WarmProgress| WarmProgress { left_ms: progress.left_ms.map(|_| 0), ..progress.clone() };
+    one.iter().map(news).eq(other.iter().map(news))
 }
 
 /// True if both name the same grants for the same reasons, however far these are.
@@ -229,6 +237,20 @@ mod tests {
         assert!(!reports.is_due(at(1_500), &done(2)));
         assert!(!reports.is_due(at(2_000), &done(1)), "no news");
         assert!(reports.is_due(at(2_000), &done(2)));
+    }
+
+    #[test]
+    fn an_estimate_is_news_when_it_comes_or_goes() {
+        let mut reports = Reports::since(at(0));
+        let left = |left_ms| HeartbeatReport {
+            warming: vec![WarmProgress { done: 1, left_ms, ..WarmProgress::default() }],
+            ..HeartbeatReport::default()
+        };
+        reports.sent(at(0), &left(None));
+        assert!(reports.is_due(at(1_000), &left(Some(7))));
+        reports.sent(at(1_000), &left(Some(7)));
+        assert!(!reports.is_due(at(2_000), &left(Some(6))));
+        assert!(reports.is_due(at(2_000), &left(None)));
     }
 
     #[test]

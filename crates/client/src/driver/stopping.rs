@@ -25,10 +25,10 @@ use crate::stopped::{ConsumerError, Stopped};
 use kafka_assigner_types::moment::Moment;
 
 /// Handlers get this long to end what is cut off: that takes them no longer than to their next await.
-const CUT_BOUND: Duration = Duration::from_secs(1);
+pub(crate) const CUT_BOUND: Duration = Duration::from_secs(1);
 
 /// The service is told that the session is over for this long; then the session runs out by itself.
-const DEREGISTER_BOUND: Duration = Duration::from_secs(3);
+pub(crate) const DEREGISTER_BOUND: Duration = Duration::from_secs(3);
 
 /// The stages of a stop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -112,7 +112,7 @@ impl Stopping {
         }
     }
 
-    /// The wish to stop.
+    /// The process is to stop.
     pub(super) fn begin(&mut self, now: Moment, on_stop: OnStop, drain_timeout: Duration) -> StopStep {
         match on_stop {
             OnStop::Drain => {

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ::metrics::{counter, histogram};
+use kafka_assigner_proto::DEFAULT_GROUP;
 use kafka_assigner_types::id::{Offset, TopicPartition};
 use kafka_assigner_types::topic_id::TopicId;
 use rdkafka::TopicPartitionList;
@@ -19,6 +20,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use tracing::{debug, warn};
 
 use super::blocking::{KAFKA_BOUND, blocking};
+use super::broker_trouble::WatchedClient;
 use super::broker_watch::BrokerWatch;
 use super::commit_note::{CommitNote, topic_id_in};
 use super::commit_thread::CommitThread;
@@ -33,6 +35,12 @@ use crate::metrics::{COMMIT_TIME, COMMITS_FAILED};
 /// The bound on asking for the end of a log, at a switch, which goes on without an answer. Up to three requests may
 /// have to end before: another one, one together with others, and one alone.
 const END_BOUND: Duration = Duration::from_secs(1);
+
+/// The bound on asking for a sign of brokers. Nobody waits for it but the look at them, which is repeated.
+const ANSWER_BOUND: Duration = Duration::from_secs(1);
+
+/// A topic that each cluster has, or will have: asking for none would fetch the names of all.
+const ANY_TOPIC: &str = "__consumer_offsets";
 
 /// As a time, it stands for what would be written next.
 const END: rdkafka::Offset = rdkafka::Offset::End;
@@ -83,6 +91,13 @@ impl Drop for SharedClient {
 
 impl Client {
     pub(super) fn new(options: &KafkaOptions) -> Result<Self, KafkaRunnerError> {
+        if options.group == DEFAULT_GROUP {
+            let hint = "set the group of the consumer, or the one that Kafka knows";
+            warn!(
+                kafka_group = DEFAULT_GROUP,
+                hint, "offsets are committed under the default name of a group"
+            );
+        }
         let watch = BrokerWatch::new();
         let fetchers = Fetchers::new(options, &watch)?;
         let events = KafkaEvents::of(options).watched_by(&watch);
@@ -115,11 +130,16 @@ impl Client {
         &self.0.watch
     }
 
-    /// True if a broker answers within a second. It is asked for a topic that each cluster has, or will have: asking for none would
-    /// fetch the names of all.
-    pub(super) async fn is_answered(&self) -> bool {
-        let asking = self.asking();
-        blocking(move || asking.fetch_metadata(Some("__consumer_offsets"), END_BOUND)).await.is_ok()
+    /// True if a broker answers one of the clients within a second.
+    pub(super) async fn is_answered(&self, asked: WatchedClient) -> bool {
+        let client = self.clone();
+        let ask = move || match asked {
+            WatchedClient::Asking => client.asking().fetch_metadata(Some(ANY_TOPIC), ANSWER_BOUND).is_ok(),
+            WatchedClient::Fetching(read_ahead) => {
+                client.0.fetchers.is_answered(read_ahead, ANY_TOPIC, ANSWER_BOUND)
+            }
+        };
+        blocking(ask).await
     }
 
     pub(super) fn asking(&self) -> Handle {

@@ -19,8 +19,13 @@ pub enum KafkaRunnerError {
     #[error("offset_refresh = {0:?} is refused: it must be longer than 0")]
     OffsetRefresh(Duration),
     /// There is nobody to read from, or no name to commit under.
-    #[error("{0} = \"\" is refused: it must not be empty")]
-    Empty(&'static str),
+    #[error("{option} = {text:?} is refused: it must not be empty")]
+    Empty {
+        /// The option.
+        option: &'static str,
+        /// The text, which is empty or blank.
+        text: String,
+    },
     /// A setting has another value than the runner needs.
     #[error("{setting} = {value:?} is refused: it must be {needed:?}")]
     Setting {

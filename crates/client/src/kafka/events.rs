@@ -43,7 +43,9 @@ impl ClientContext for KafkaEvents {
     fn generate_oauth_token(&self, config: Option<&str>) -> Result<OAuthToken, Box<dyn Error>> {
         let Some(tokens) = &self.tokens else { return Err("KafkaOptions::tokens is not set".into()) };
         // It becomes a text of C, which ends at the first null.
-        tokens.token(config).map_err(|error| with_causes(&*error).replace('\0', " ").into())
+        let token = tokens.token(config).map_err(|error| with_causes(&*error).replace('\0', " "));
+        self.watch.iter().for_each(|watch| watch.token(token.as_ref().err().map(String::as_str)));
+        Ok(token?)
     }
 
     fn stats_raw(&self, statistics: &[u8]) {
@@ -85,6 +87,23 @@ mod tests {
         let failed = token(Some(TokenSource::new(|_| Err("no \0 route".into())))).err().expect("an error");
         assert_eq!(failed.to_string(), "no   route");
         assert!(token(None).is_err());
+    }
+
+    #[test]
+    fn a_token_that_fails_is_told_by_its_source_alone_and_over_with_the_next_one() {
+        let watch = BrokerWatch::new();
+        let events =
+            |source| KafkaEvents { tokens: Some(source), statistics: None, watch: None }.watched_by(&watch);
+        let failing = events(TokenSource::new(|_| Err("no route".into())));
+        assert!(failing.generate_oauth_token(None).is_err());
+        let told = "Failed to acquire SASL OAUTHBEARER token: no route";
+        failing.error(KafkaError::Global(RDKafkaErrorCode::Authentication), told);
+        assert_eq!(watch.text().as_deref(), Some("a token can't be fetched: no route"));
+        let working = events(TokenSource::new(|_| {
+            Ok(OAuthToken { token: "t".into(), principal_name: "alice".into(), lifetime_ms: i64::MAX })
+        }));
+        assert!(working.generate_oauth_token(None).is_ok());
+        assert_eq!(watch.text(), None);
     }
 
     #[test]

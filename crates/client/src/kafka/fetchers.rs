@@ -12,6 +12,7 @@ use rdkafka::error::KafkaResult;
 use tokio_util::sync::CancellationToken;
 use tracing::debug;
 
+use super::broker_trouble::WatchedClient;
 use super::broker_watch::BrokerWatch;
 use super::client::list;
 use super::error::KafkaRunnerError;
@@ -96,7 +97,8 @@ impl Fetchers {
     }
 
     fn make(&self, read_ahead: ReadAhead) -> Result<Fetcher, KafkaRunnerError> {
-        let events = KafkaEvents::of(&self.options).watched_by(&self.watch);
+        let watch = self.watch.of(WatchedClient::Fetching(read_ahead));
+        let events = KafkaEvents::of(&self.options).watched_by(&watch);
         let config = self.options.config_for(read_ahead);
         let made = config.create_with_context::<_, BaseConsumer<_>>(events);
         let fetcher = made.map_err(|error| KafkaRunnerError::Client(without_secret(error)))?;
@@ -106,6 +108,12 @@ impl Fetchers {
         let started = std::thread::Builder::new().name("kafka-events".to_owned()).spawn(serve);
         started.map_err(|error| KafkaRunnerError::Thread(error.to_string()))?;
         Ok(fetcher)
+    }
+
+    /// True if a broker answers a client that there is, within `bound`. Blocks.
+    pub(super) fn is_answered(&self, read_ahead: ReadAhead, topic: &str, bound: Duration) -> bool {
+        let fetcher = self.by_read_ahead[read_ahead as usize].get();
+        fetcher.is_some_and(|fetcher| fetcher.fetch_metadata(Some(topic), bound).is_ok())
     }
 
     /// Begins to fetch a partition from `offset` on. Blocks for at most [`LEADERS_BOUND`], where its client fetches nothing else of

@@ -106,7 +106,12 @@ pub struct KafkaOptions {
 
 impl KafkaOptions {
     /// The defaults for reading from `brokers` as this consumer: offsets are committed under its group, and its rack is where it
-    /// reads. Set `group` afterwards where Kafka is to know the group by another name, as after a migration.
+    /// reads.
+    ///
+    /// Set `group` afterwards where Kafka is to know the group by another name. A program that committed under another name
+    /// before, be it with a Kafka consumer or with [`new`](Self::new), has to keep that name in `group`: under a new one the
+    /// group has committed nothing, and begins as [`StartPositions`](super::StartPositions) say. A runner that
+    /// commits under `default`, since the consumer's group was left at that, warns of it.
     pub fn for_consumer(consumer: &ConsumerOptions, brokers: impl Into<String>) -> Self {
         Self { rack: consumer.rack.clone(), ..Self::new(brokers, &consumer.group) }
     }
@@ -131,11 +136,7 @@ impl KafkaOptions {
     /// [`KafkaRunnerError::Empty`], [`KafkaRunnerError::CommitInterval`], [`KafkaRunnerError::OffsetRefresh`],
     /// [`KafkaRunnerError::Setting`], [`KafkaRunnerError::NotBuiltIn`].
     pub(super) fn validate(&self) -> Result<(), KafkaRunnerError> {
-        for (option, text) in [("brokers", &self.brokers), ("group", &self.group)] {
-            if text.trim().is_empty() {
-                return Err(KafkaRunnerError::Empty(option));
-            }
-        }
+        self.check_names()?;
         if self.commit_interval.is_zero() {
             return Err(KafkaRunnerError::CommitInterval(self.commit_interval));
         }
@@ -151,6 +152,17 @@ impl KafkaOptions {
             _ => Ok(()),
         })?;
         built_in::check(self)
+    }
+
+    /// # Errors
+    ///
+    /// [`KafkaRunnerError::Empty`].
+    pub(super) fn check_names(&self) -> Result<(), KafkaRunnerError> {
+        let names = [("brokers", &self.brokers), ("group", &self.group)];
+        match names.into_iter().find(|(_, text)| text.trim().is_empty()) {
+            Some((option, text)) => Err(KafkaRunnerError::Empty { option, text: text.clone() }),
+            None => Ok(()),
+        }
     }
 
     /// The value that a setting has, whatever the user sets; `None` = it is the user's.
@@ -308,11 +320,12 @@ mod tests {
 
     #[test]
     fn without_brokers_or_a_group_nothing_begins() {
-        for (option, options) in
-            [("brokers", KafkaOptions::new("", "g")), ("group", KafkaOptions::new("b:9092", " "))]
-        {
-            let refused = options.validate().expect_err(option).to_string();
-            assert_eq!(refused, format!("{option} = \"\" is refused: it must not be empty"));
+        for (shown, options) in [
+            ("brokers = \"\"", KafkaOptions::new("", "g")),
+            ("group = \" \"", KafkaOptions::new("b:9092", " ")),
+        ] {
+            let refused = options.validate().expect_err(shown).to_string();
+            assert_eq!(refused, format!("{shown} is refused: it must not be empty"));
         }
     }
 

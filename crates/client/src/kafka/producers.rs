@@ -18,6 +18,7 @@ use tokio::time::{Instant, sleep_until};
 use tracing::{info, warn};
 
 use super::blocking::{KAFKA_BOUND, blocking};
+use super::error::KafkaRunnerError;
 use super::events::KafkaEvents;
 use super::options::{KafkaOptions, without_secret};
 use crate::claim::Claim;
@@ -141,8 +142,12 @@ impl FencedProducers {
 
     /// No producers yet. `options` name the brokers, the group, and how brokers are reached (settings `security.*`, `sasl.*`,
     /// `ssl.*` and the like); `settings` are more settings of librdkafka, for producers.
-    #[must_use]
-    pub fn new(options: &KafkaOptions, settings: &[(String, String)]) -> Self {
+    ///
+    /// # Errors
+    ///
+    /// [`KafkaRunnerError::Empty`]: there are no brokers, or no group.
+    pub fn new(options: &KafkaOptions, settings: &[(String, String)]) -> Result<Self, KafkaRunnerError> {
+        options.check_names()?;
         let mut config = ClientConfig::new();
         // A transaction is on the way of whoever waits for it.
         config.set("linger.ms", "0");
@@ -152,7 +157,7 @@ impl FencedProducers {
         config.set("bootstrap.servers", &options.brokers);
         let events = KafkaEvents::of(options);
         let (group, slots, leases) = (options.group.clone(), Mutex::default(), AtomicU64::new(0));
-        Self(Arc::new(SharedProducers { config, events, group, slots, leases }))
+        Ok(Self(Arc::new(SharedProducers { config, events, group, slots, leases })))
     }
 
     fn slots(&self) -> MutexGuard<'_, BTreeMap<TopicPartition, ProducerSlot>> {

@@ -1,6 +1,7 @@
 //! The record of a group's settings.
 
 use kafka_assigner_strategies::{Registry, TopicSpread};
+use kafka_assigner_types::bounds;
 use kafka_assigner_types::kv::Revision;
 use kafka_assigner_types::mode::Mode;
 use serde::{Deserialize, Serialize};
@@ -210,7 +211,7 @@ pub enum InvalidConfig {
 impl GroupConfig {
     /// The shortest and the longest session timeout in milliseconds: etcd keeps no lease under 2 s, and over
     /// half an hour a dead owner would go unnoticed for longer than anybody wants.
-    pub const SESSION_TIMEOUT_MS: (u64, u64) = (2_000, 1_800_000);
+    pub const SESSION_TIMEOUT_MS: (u64, u64) = bounds::SESSION_TIMEOUT_MS;
 
     /// Checks every value against its range, and that the strategy is one of `strategies`.
     ///

@@ -1,9 +1,11 @@
 //! Records as operators see them.
 
+use std::time::Duration;
+
 use kafka_assigner_core::begun::{GrantStage, grant_stage};
 use kafka_assigner_core::counts::{self, GroupCounts, is_owned};
 use kafka_assigner_core::explain::waits_for;
-use kafka_assigner_core::leader::busy_member;
+use kafka_assigner_core::leader::{busy_member, phase_bound};
 use kafka_assigner_core::record::{self, Handoff, Source, Standing};
 use kafka_assigner_core::state::{Entry, GroupState};
 use kafka_assigner_core::stops;
@@ -240,7 +242,7 @@ pub(super) fn handoff(
         since_unix_ms: unix_ms(handoff.since),
         phase_age_ms: time.map(|time| millis(time.age)),
         deadline_ms: time.and_then(|time| time.left).map(millis),
-        progress: progress(state, handoff, at),
+        progress: progress(state, handoff, at, time),
         taken: handoff.taken.is_some(),
         waiting_for: waits_for(state, handoff).to_string(),
         why: handoff.why.to_string(),
@@ -258,25 +260,39 @@ fn missing_routers(state: &GroupState, handoff: &Handoff) -> Vec<String> {
     state.missing_routers(handoff).iter().map(ToString::to_string).collect()
 }
 
-fn progress(state: &GroupState, handoff: &Handoff, at: &TopicPartition) -> Option<v1::WarmProgress> {
-    counts::progress(state, handoff, at).map(|reported| wire_progress(at, reported))
+fn progress(
+    state: &GroupState,
+    handoff: &Handoff,
+    at: &TopicPartition,
+    time: Option<PhaseTime>,
+) -> Option<v1::WarmProgress> {
+    let age = report_age(state, handoff, time).unwrap_or_default();
+    counts::progress(state, handoff, at).map(|reported| wire_progress(at, reported, age))
 }
 
-fn wire_progress(at: &TopicPartition, reported: &record::Progress) -> v1::WarmProgress {
+/// The time since progress was last written for a warm-up: it puts the deadline off to a whole one. `None` where the instance
+/// does not lead the group, or no deadline runs.
+fn report_age(state: &GroupState, handoff: &Handoff, time: Option<PhaseTime>) -> Option<Duration> {
+    let left = time.filter(|_| handoff.phase == record::Phase::Warming)?.left?;
+    Some(phase_bound(state, handoff).saturating_sub(left))
+}
+
+/// The progress that was reported so long ago: what was left then is less by now.
+fn wire_progress(at: &TopicPartition, reported: &record::Progress, age: Duration) -> v1::WarmProgress {
     v1::WarmProgress {
         topic: at.topic.to_string(),
         partition: wire_partition(at.partition),
         handoff_id: reported.handoff.to_string(),
         done: reported.done,
         total: reported.total,
-        left_ms: reported.left_ms,
+        left_ms: reported.left_ms.map(|left| left.saturating_sub(millis(age))),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use kafka_assigner_core::record::{Extra, Progress};
-    use kafka_assigner_core::test_group::{catching_up, tp};
+    use kafka_assigner_core::test_group::{TestGroup, catching_up, tp};
     use kafka_assigner_types::id::HandoffId;
 
     use super::*;
@@ -289,11 +305,32 @@ mod tests {
     }
 
     #[test]
-    fn the_time_that_a_warm_up_still_takes_is_shown_as_it_was_reported() {
+    fn the_time_that_a_warm_up_still_takes_is_shown_less_the_age_of_its_report() {
         let handoff = HandoffId::new("h");
         let told = Progress { handoff, done: 3, total: Some(9), left_ms: Some(7_000), extra: Extra::new() };
-        let shown = wire_progress(&tp("t", 1), &told);
+        let shown = wire_progress(&tp("t", 1), &told, Duration::ZERO);
         assert_eq!((shown.done, shown.total, shown.left_ms), (3, Some(9), Some(7_000)));
         assert_eq!((&*shown.topic, shown.partition, &*shown.handoff_id), ("t", 1, "h"));
+        let left = |seconds| wire_progress(&tp("t", 1), &told, Duration::from_secs(seconds)).left_ms;
+        assert_eq!([left(2), left(9)], [Some(5_000), Some(0)]);
+    }
+
+    #[test]
+    fn the_age_of_a_report_is_what_is_gone_of_the_deadline_that_it_put_off() {
+        let mut lab = TestGroup::with_topics(&[("t", 2)]);
+        lab.join("a");
+        lab.settle();
+        lab.join("b");
+        lab.pass();
+        let handoff = lab.state.handoff(&tp("t", 1)).unwrap().clone();
+        let whole = Duration::from_millis(lab.state.configured(|config| config.warm_deadline_ms));
+        let time = |gone: u64| {
+            let left = Some(whole - Duration::from_secs(gone));
+            Some(PhaseTime { age: Duration::from_secs(500), left })
+        };
+        assert_eq!(report_age(&lab.state, &handoff, time(7)), Some(Duration::from_secs(7)));
+        assert_eq!(report_age(&lab.state, &handoff, None), None);
+        let ready = Handoff { phase: record::Phase::Ready, ..handoff };
+        assert_eq!(report_age(&lab.state, &ready, time(7)), None);
     }
 }

@@ -68,6 +68,10 @@ fn is_stuck(group: &ServedGroup, member: &Member, counter: u64) -> bool {
 /// The shortest time between two writes of which partitions are busy: against the least deadline that they extend, 1 s.
 const BUSY_INTERVAL: Duration = Duration::from_millis(250);
 
+/// The shortest time between two writes for which the time left became known, or is not known any more. For people: a look a few
+/// seconds later shows it, and a warm-up comes and goes with it a few times at most.
+const ESTIMATE_INTERVAL: Duration = Duration::from_secs(5);
+
 /// The report of one heartbeat, as far as it is news of what the member was told to do.
 struct MemberReport<'s> {
     name: &'s MemberName,
@@ -88,18 +92,20 @@ impl<'s> MemberReport<'s> {
         let busy = busy.take(Consumer::MOST_PROGRESS).collect();
         let told = told_grants(state, member, request);
         let begun = told.and_then(|told| begun::news(state, member, entry, told));
-        let is_news = progress != entry.progress || busy != entry.busy || begun.is_some();
+        let is_news = differs(&progress, &entry.progress) || busy != entry.busy || begun.is_some();
         is_news.then_some(Self { name: &member.name, entry, progress, busy, begun })
     }
 
-    /// Progress is written at most every quarter of the deadline that it extends, who is busy at once. Of several that are
+    /// Progress is written at most every quarter of the deadline that it extends, who is busy at once, and soon that there is an
+    /// estimate, or none any more. Of several that are
     /// news the first that may be written takes the others along.
     fn interval(&self, state: &GroupState) -> Duration {
         let warm = Duration::from_millis(state.configured(|config| config.warm_deadline_ms)) / 4;
         let grants = self.begun.as_ref();
         let grants = grants.map(|next| begun::write_interval(state, self.entry.begun.as_ref(), next));
         let busy = (self.busy != self.entry.busy).then_some(BUSY_INTERVAL);
-        busy.into_iter().chain(grants).fold(warm, Duration::min)
+        let estimates = changes_estimates(&self.progress, &self.entry.progress).then_some(ESTIMATE_INTERVAL);
+        busy.into_iter().chain(grants).chain(estimates).fold(warm, Duration::min)
     }
 
     fn write(self, state: &GroupState) -> Txn {
@@ -110,6 +116,23 @@ impl<'s> MemberReport<'s> {
         let guard = Compare::new(key.clone(), Must::HaveModRevision(entry.mod_revision));
         Txn::guarded(vec![guard], vec![Op::put_leased(key, encode(&next), entry.lease)])
     }
+}
+
+/// True if one tells other work than the other, or knows the time left where the other does not. An estimate that changes is no
+/// news.
+fn differs(one: &BTreeMap<String, Progress>, other: &BTreeMap<String, Progress>) -> bool {
+    let news = |(at, progress): (&String, &Progress)| {
+        (at.clone(), Progress { left_ms: progress.left_ms.map(|_| 0), ..progress.clone() })
+    };
+    !one.iter().map(news).eq(other.iter().map(news))
+}
+
+/// True if the time left of a warm-up has become known, or is not known any more.
+fn changes_estimates(reported: &BTreeMap<String, Progress>, written: &BTreeMap<String, Progress>) -> bool {
+    reported.iter().any(|(at, progress)| {
+        let before = written.get(at).filter(|before| before.handoff == progress.handoff);
+        before.is_some_and(|before| before.left_ms.is_some()) != progress.left_ms.is_some()
+    })
 }
 
 /// A report of a record in the works for which a handoff of the member's waits; any other is passed over.

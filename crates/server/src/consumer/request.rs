@@ -8,6 +8,7 @@ use kafka_assigner_core::session::Opening;
 use kafka_assigner_proto::v1::{self, RegisterRequest};
 use kafka_assigner_proto::{PROTOCOL_VERSION, Reason, status};
 use kafka_assigner_strategies::Capacity;
+use kafka_assigner_types::bounds::{MOST_TEXT, MOST_TOPICS};
 use kafka_assigner_types::claim::LONGEST_OUTAGE_GRACE;
 use kafka_assigner_types::id::{Incarnation, Member};
 use kafka_assigner_types::kv::LeaseId;
@@ -16,12 +17,6 @@ use tonic::Status;
 
 use crate::group_name::group_name;
 use crate::refusal;
-
-/// The most topics that one consumer may name: its registration stays below the store's largest value.
-const MOST_TOPICS: usize = 2_000;
-
-/// The longest text that is kept for people.
-const MOST_TEXT: usize = 200;
 
 /// A Register whose values are within their rules.
 #[derive(Debug)]
@@ -242,6 +237,11 @@ mod tests {
         assert_eq!(registration.group.as_str(), "default");
         assert_eq!(registration.incarnation.as_str(), "made");
         assert_eq!(registration.renewal, Renewal::Server);
+    }
+
+    #[test]
+    fn clients_know_the_bounds_of_a_capacity() {
+        assert_eq!(kafka_assigner_types::bounds::CAPACITY, (Capacity::MIN, Capacity::MAX));
     }
 
     #[test]

@@ -156,11 +156,23 @@ async fn progress_extends_a_warm_up_and_its_lack_ends_it() {
 
 #[tokio::test(start_paused = true)]
 async fn the_time_that_a_warm_up_still_takes_is_kept_with_its_progress() {
-    let (cluster, _old, new) = halfway(impatient).await;
+    let (cluster, _old, new) = halfway(|_| {}).await;
     let warm = new.roles.warming.values().next().unwrap().clone();
     let (topic, partition, handoff_id) = (warm.topic, warm.partition, warm.handoff_id);
-    let told = WarmProgress { topic, partition, handoff_id, done: 3, total: Some(9), left_ms: Some(7_000) };
-    new.beat(0, vec![told]).await.unwrap();
+    let told = |done, left_ms| {
+        let (topic, handoff_id) = (topic.clone(), handoff_id.clone());
+        vec![WarmProgress { topic, partition, handoff_id, done, total: Some(9), left_ms }]
+    };
+    // The pace is known with the second report.
+    new.beat(0, told(1, None)).await.unwrap();
+    let done = |state: &GroupState| {
+        state.registration(&"b".parse().unwrap())?.progress.values().next().map(|progress| progress.done)
+    };
+    cluster.until("the first is written", |state| done(state) == Some(1)).await;
+    sleep(Duration::from_secs(1)).await;
+    new.beat(0, told(2, Some(8_000))).await.unwrap();
+    sleep(Duration::from_secs(5)).await;
+    new.beat(0, told(3, Some(7_000))).await.unwrap();
     let left = |state: &GroupState| {
         let progress = state.registration(&"b".parse().unwrap())?.progress.values().next()?;
         progress.left_ms

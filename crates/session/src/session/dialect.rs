@@ -2,7 +2,8 @@
 
 use std::fmt::Debug;
 
-use kafka_assigner_proto::v1::{Fenced, GoAway, SessionInfo};
+use kafka_assigner_proto::v1::assignment_command::Command;
+use kafka_assigner_proto::v1::{AssignmentCommand, Fenced, GoAway, SessionInfo, Snapshot};
 
 use super::told::ToldItems;
 
@@ -64,4 +65,25 @@ pub enum MessageBody<S, N> {
     Fenced(Fenced),
     /// Nothing that this version knows.
     Nothing,
+}
+
+/// Takes a message of a consumer's stream apart. `news` makes the change of a command that the session does not know; `None` = it
+/// makes none.
+pub fn consumer_message<N>(
+    command: AssignmentCommand,
+    news: impl FnOnce(Command) -> Option<N>,
+) -> Heard<Snapshot, N> {
+    let AssignmentCommand { cluster_id, revision, command } = command;
+    let what = match command {
+        Some(Command::Snapshot(mut part)) => {
+            let session = part.session.take().unwrap_or_default();
+            MessageBody::Snapshot { session, more: part.more, part }
+        }
+        Some(Command::GoAway(go_away)) => MessageBody::GoAway(go_away),
+        Some(Command::Fenced(fenced)) => MessageBody::Fenced(fenced),
+        Some(Command::OutOfTouch(_)) => MessageBody::OutOfTouch,
+        Some(other) => news(other).map_or(MessageBody::Nothing, MessageBody::News),
+        None => MessageBody::Nothing,
+    };
+    Heard { cluster_id, revision, what }
 }

@@ -3,10 +3,10 @@
 mod attachment;
 mod claim;
 mod ending;
+mod grant_dialect;
 mod hearing;
 mod insistence;
 mod stream;
-mod told_dialect;
 
 use std::time::Duration;
 
@@ -19,24 +19,24 @@ use kafka_assigner_proto::v1::{
 use tonic::{Code, Status};
 
 use super::*;
+use grant_dialect::{GrantChange, GrantDialect};
 use kafka_assigner_types::id::Incarnation;
 use kafka_assigner_types::kv::LeaseId;
 use kafka_assigner_types::moment::Moment;
-use told_dialect::{ToldChange, ToldDialect};
 
 const TTL: Duration = Duration::from_secs(30);
 
 /// A session under test with the time and what it asked for last.
 struct Rig {
     ttl: Duration,
-    session: Session<ToldDialect>,
+    session: Session<GrantDialect>,
     now: Moment,
     revision: u64,
     opened: Option<OpenStream>,
     heartbeat: Option<SendHeartbeat>,
     claim: Option<Moment>,
     strict_claim: Option<Moment>,
-    roles: Vec<ToldChange>,
+    roles: Vec<GrantChange>,
     farewells: Vec<Incarnation>,
     losses: Vec<Loss>,
     deregistered: Vec<DeregisterMode>,
@@ -52,7 +52,7 @@ impl Rig {
     }
 
     /// With a session that has asked for its first stream.
-    fn of(session: Session<ToldDialect>) -> Self {
+    fn of(session: Session<GrantDialect>) -> Self {
         let mut rig = Self {
             ttl: TTL,
             session,

@@ -89,7 +89,7 @@ impl Running {
     async fn start_fenced(broker: &Broker, snapshot: Snapshot) -> (Self, FencedProducers) {
         let handler = Summing::default();
         let kafka = KafkaOptions::new(&broker.address, broker.group());
-        let producers = FencedProducers::new(&kafka, &[]);
+        let producers = FencedProducers::new(&kafka, &[]).expect("valid options");
         let runner = KafkaRunner::new(&kafka, handler.clone()).expect("valid options");
         let runner = runner.with_producers(producers.clone());
         let options = ConsumerOptions { max_partitions: FencedProducers::MOST, ..options() };

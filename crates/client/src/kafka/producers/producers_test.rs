@@ -11,7 +11,7 @@ fn partition(number: u32) -> TopicPartition {
 }
 
 fn producers() -> FencedProducers {
-    FencedProducers::new(&KafkaOptions::new("127.0.0.1:1", "g"), &[])
+    FencedProducers::new(&KafkaOptions::new("127.0.0.1:1", "g"), &[]).expect("valid options")
 }
 
 fn fenced(producers: &FencedProducers, epoch: Epoch) -> Fenced {
@@ -66,7 +66,8 @@ fn claim(epoch: u64) -> Claim {
 async fn a_write_that_fails_leaves_no_transaction_open() {
     let cluster = MockCluster::new(1).expect("a cluster in this process");
     cluster.create_topic("sink", 1, 1).expect("a new topic");
-    let producers = FencedProducers::new(&KafkaOptions::new(cluster.bootstrap_servers(), "g"), &[]);
+    let options = KafkaOptions::new(cluster.bootstrap_servers(), "g");
+    let producers = FencedProducers::new(&options, &[]).expect("valid options");
     let (at, claim) = (partition(0), claim(5));
     let fenced = producers.to_write(&at, None, &claim).await.expect("a fence");
     let records = vec![FutureRecord::to("sink").key(&b"k"[..]).payload(&b"v"[..])];
@@ -108,9 +109,16 @@ fn producers_reach_brokers_as_the_reader_does() {
         set("sasl.username", "alice"),
         set("fetch.min.bytes", "7"),
     ];
-    let producers = FencedProducers::new(&options, &[set("sasl.username", "bob")]);
+    let producers = FencedProducers::new(&options, &[set("sasl.username", "bob")]).expect("valid options");
     let config = &producers.0.config;
     assert_eq!(config.get("security.protocol"), Some("sasl_plaintext"));
     assert_eq!(config.get("sasl.username"), Some("bob"), "what is meant for producers wins");
     assert_eq!(config.get("fetch.min.bytes"), None);
+}
+
+/// All of them would share the fences of every other group without a name.
+#[test]
+fn producers_without_a_group_are_refused() {
+    let refused = FencedProducers::new(&KafkaOptions::new("b:9092", ""), &[]);
+    assert!(matches!(refused, Err(KafkaRunnerError::Empty { option: "group", .. })), "{refused:?}");
 }

@@ -10,7 +10,7 @@ fn the_claim_of_a_new_session_counts_from_the_sending_of_register() {
     rig.now = rig.now + Duration::from_secs(3);
     rig.snapshot();
     assert_eq!(rig.claim, Some(Moment(TTL * 2 / 3)));
-    assert_eq!(rig.roles, [ToldChange::All(Vec::new())]);
+    assert_eq!(rig.roles, [GrantChange::All(Vec::new())]);
 }
 
 #[test]

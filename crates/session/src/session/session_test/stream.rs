@@ -107,7 +107,7 @@ fn the_parts_of_a_snapshot_are_taken_as_one() {
     rig.part(&[2], true);
     assert_eq!((&rig.roles[..], rig.claim), (&[][..], None), "not before the last one");
     rig.part(&[3], false);
-    let [ToldChange::All(roles)] = &rig.roles[..] else { panic!("{:?}", rig.roles) };
+    let [GrantChange::All(roles)] = &rig.roles[..] else { panic!("{:?}", rig.roles) };
     assert_eq!(roles.iter().map(|at| at.partition).collect::<Vec<_>>(), [0, 1, 2, 3]);
 }
 
@@ -118,7 +118,7 @@ fn the_parts_of_a_snapshot_that_broke_off_are_forgotten() {
     rig.opened = None;
     rig.wait_for_stream();
     rig.part(&[2], false);
-    let [ToldChange::All(roles)] = &rig.roles[..] else { panic!("{:?}", rig.roles) };
+    let [GrantChange::All(roles)] = &rig.roles[..] else { panic!("{:?}", rig.roles) };
     assert_eq!(roles.len(), 1);
 }
 
