@@ -102,6 +102,7 @@ mod lookup;
 mod options;
 mod ownership;
 mod partition;
+mod partition_stops;
 mod pauses;
 mod processing;
 mod producers;

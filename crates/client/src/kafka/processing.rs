@@ -151,7 +151,7 @@ impl<H: RecordHandler> Processing<H> {
 
     /// Processes until it is told to stop, the claim has ended, or the log was reset.
     pub(super) async fn run(mut self, mut partition: Partition<H::State>) -> Partition<H::State> {
-        self.parts.watch.end_stop_of_other_grant(self.owned.partition(), self.owned.epoch());
+        self.parts.watch.stops.end_of_other_grant(self.owned.partition(), self.owned.epoch());
         self.failing = self.parts.watch.failing.begin(self.owned.partition(), self.owned.epoch());
         let mut asked = self.listen();
         if partition.failures.has_any() {

@@ -239,7 +239,7 @@ impl<H: RecordHandler> KafkaRunner<H> {
         if let Err(failed) = drained {
             return Err(self.not_drained(context, partition, &failed));
         }
-        self.parts.watch.end_stop_after_drain(context.partition());
+        self.parts.watch.stops.end_after_drain(context.partition());
         Ok(self.parts.commits.commit(&self.parts.client, Some(context.partition())).await?)
     }
 
@@ -384,8 +384,8 @@ impl<H: RecordHandler> PartitionHandler for KafkaRunner<H> {
 
     async fn release(&self, partition: &TopicPartition) -> Result<(), HandlerError> {
         self.drop_partition(partition, Closing::Released).await;
-        self.parts.watch.end_stop_of_grant(partition);
-        self.parts.watch.failing.end(Instant::now(), partition);
+        // A stop is kept: where a preparation failed, the same grant goes on, and [`forgotten`](Self::forgotten) ends it.
+        self.parts.watch.failing.lose(partition);
         self.parts.watch.pauses.forget(partition);
         self.parts.client.commit_landed().await;
         Ok(())
@@ -399,7 +399,7 @@ impl<H: RecordHandler> PartitionHandler for KafkaRunner<H> {
     }
 
     fn forgotten(&self, partition: &TopicPartition) {
-        self.parts.watch.end_stop(partition);
+        self.parts.watch.stops.end(partition);
         self.parts.watch.failing.end(Instant::now(), partition);
     }
 
@@ -408,7 +408,7 @@ impl<H: RecordHandler> PartitionHandler for KafkaRunner<H> {
     }
 
     fn stopped(&self) -> Vec<StoppedPartition> {
-        self.parts.watch.stopped()
+        self.parts.watch.stops.all()
     }
 
     fn last_error(&self) -> Option<String> {

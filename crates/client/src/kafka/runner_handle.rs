@@ -149,6 +149,6 @@ impl<S> RunnerHandle<S> {
     /// The partitions that stand before a record that can't be handled, in their order.
     #[must_use]
     pub fn stopped(&self) -> Vec<StoppedPartition> {
-        self.watch.stopped()
+        self.watch.stops.all()
     }
 }

@@ -6,15 +6,15 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use kafka_assigner_handler::{ErrorPolicy, RecordError, RecordFailures, Remedy};
-use kafka_assigner_types::id::{Epoch, Offset, TopicPartition};
+use kafka_assigner_types::id::{Offset, TopicPartition};
 use kafka_assigner_types::topic_id::TopicId;
 
 use super::failing_records::FailingRecords;
 use super::held::HeldByRunner;
+use super::partition_stops::PartitionStops;
 use super::pauses::Pauses;
 use super::seeks::Seeks;
 use super::state_reads::StateReaders;
-use crate::status::StoppedPartition;
 
 /// The records that were not handled, and those that are gone, since the runner was made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -34,8 +34,6 @@ pub(super) struct RunnerWatch<S> {
     failures: Mutex<BTreeMap<TopicPartition, RecordFailures>>,
     /// The topic under whose id each partition was prepared last.
     topics: Mutex<BTreeMap<TopicPartition, TopicId>>,
-    /// Those that stand, or will again once their state is built anew.
-    stops: Mutex<BTreeMap<TopicPartition, PartitionStop>>,
     fatal: OnceLock<String>,
     counts: [AtomicU64; 4],
     processed: AtomicU64,
@@ -44,13 +42,7 @@ pub(super) struct RunnerWatch<S> {
     pub(super) pauses: Pauses,
     pub(super) seeks: Seeks,
     pub(super) failing: FailingRecords,
-}
-
-/// A partition that stands.
-struct PartitionStop {
-    stopped: StoppedPartition,
-    /// True if its handler could not end its work: then it stands before whatever comes, and there need be no record.
-    is_of_drain: bool,
+    pub(super) stops: PartitionStops,
 }
 
 /// The counters, in the order of their fields.
@@ -67,7 +59,6 @@ impl<S> Default for RunnerWatch<S> {
         Self {
             failures: Mutex::default(),
             topics: Mutex::default(),
-            stops: Mutex::default(),
             fatal: OnceLock::new(),
             counts: Default::default(),
             processed: AtomicU64::new(0),
@@ -76,6 +67,7 @@ impl<S> Default for RunnerWatch<S> {
             pauses: Pauses::default(),
             seeks: Seeks::default(),
             failing: FailingRecords::default(),
+            stops: PartitionStops::default(),
         }
     }
 }
@@ -83,10 +75,6 @@ impl<S> Default for RunnerWatch<S> {
 impl<S> RunnerWatch<S> {
     fn failures(&self) -> MutexGuard<'_, BTreeMap<TopicPartition, RecordFailures>> {
         self.failures.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn stops(&self) -> MutexGuard<'_, BTreeMap<TopicPartition, PartitionStop>> {
-        self.stops.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Counts one more failure of the record at `offset`. Returns the remedy, and the number of failures.
@@ -138,68 +126,6 @@ impl<S> RunnerWatch<S> {
     pub(super) fn close(&self, at: &TopicPartition) {
         self.readers.close(at);
         self.seeks.close(at);
-    }
-
-    /// The partition stands.
-    pub(super) fn stop(&self, stopped: StoppedPartition) {
-        let stop = PartitionStop { stopped, is_of_drain: false };
-        self.stops().insert(stop.stopped.partition.clone(), stop);
-    }
-
-    /// The partition stands, since its handler could not end its work: no record is begun under this epoch.
-    pub(super) fn stop_after_drain(&self, stopped: StoppedPartition) {
-        let stop = PartitionStop { stopped, is_of_drain: true };
-        self.stops().insert(stop.stopped.partition.clone(), stop);
-    }
-
-    /// True if the handler could not end its work under `epoch`, whatever became of its state since.
-    pub(super) fn stands_after_drain(&self, at: &TopicPartition, epoch: Epoch) -> bool {
-        self.stops().get(at).is_some_and(|stop| stop.is_of_drain && stop.stopped.epoch == epoch)
-    }
-
-    /// The handler has ended its work, or is to go on with it under another grant.
-    pub(super) fn end_stop_after_drain(&self, at: &TopicPartition) {
-        self.end_stop_if(at, |stop| stop.is_of_drain);
-    }
-
-    fn end_stop_if(&self, at: &TopicPartition, is_over: impl Fn(&PartitionStop) -> bool) {
-        let mut stops = self.stops();
-        if stops.get(at).is_some_and(is_over) {
-            stops.remove(at);
-        }
-    }
-
-    /// The partition does not stand here any more.
-    pub(super) fn end_stop(&self, at: &TopicPartition) {
-        self.stops().remove(at);
-    }
-
-    /// The partition has its state, or begins: it does not stand before its grant any more.
-    pub(super) fn end_stop_before_grant(&self, at: &TopicPartition) {
-        self.end_stop_if(at, |stop| stop.stopped.epoch == Epoch::default());
-    }
-
-    /// The partition was given up. What keeps it from beginning is kept: the next try may meet the same, and would look as if it
-    /// stood no more and then again.
-    pub(super) fn end_stop_of_grant(&self, at: &TopicPartition) {
-        self.end_stop_if(at, |stop| stop.stopped.epoch != Epoch::default());
-    }
-
-    /// Processing begins under `epoch`. One that stood under the same grant and was prepared again has to stand again; under
-    /// another one it has its try.
-    pub(super) fn end_stop_of_other_grant(&self, at: &TopicPartition, epoch: Epoch) {
-        self.end_stop_if(at, |stop| stop.stopped.epoch != epoch);
-    }
-
-    /// The reason for which the partition stood before the record at `offset` under the same grant.
-    pub(super) fn stop_reason(&self, at: &TopicPartition, epoch: Epoch, offset: Offset) -> Option<String> {
-        let stops = self.stops();
-        let PartitionStop { stopped, .. } = stops.get(at)?;
-        (stopped.offset == offset && stopped.epoch == epoch).then(|| stopped.reason.clone())
-    }
-
-    pub(super) fn stopped(&self) -> Vec<StoppedPartition> {
-        self.stops().values().map(|stop| stop.stopped.clone()).collect()
     }
 
     /// The first reason counts.

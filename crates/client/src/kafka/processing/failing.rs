@@ -49,7 +49,7 @@ impl<H: RecordHandler> Processing<H> {
         let (at, of_drain) = (self.context.partition(), self.standing.is_of_drain);
         info!(partition = %at, epoch = %self.context.epoch(), "it is tried again");
         if of_drain {
-            self.parts.watch.end_stop_after_drain(at);
+            self.parts.watch.stops.end_after_drain(at);
             self.owned.wake_driver();
         }
         self.standing = Standstill { tries_again: !of_drain, ..Standstill::tried() };
@@ -59,7 +59,7 @@ impl<H: RecordHandler> Processing<H> {
     /// No record is begun under a grant under which the handler could not end its work, also with a state that was built since.
     pub(super) fn stand_after_drain(&mut self) {
         let epoch = self.owned.epoch();
-        if self.parts.watch.stands_after_drain(self.context.partition(), epoch) {
+        if self.parts.watch.stops.stands_after_drain(self.context.partition(), epoch) {
             self.standing = Standstill::after_drain(epoch);
             // It has begun, as far as it can.
             self.is_live();
@@ -81,7 +81,7 @@ impl<H: RecordHandler> Processing<H> {
     /// A record was handled, so that the partition does not stand any more.
     pub(super) fn went_on(&mut self) {
         if std::mem::take(&mut self.standing.tries_again) {
-            self.parts.watch.end_stop(self.context.partition());
+            self.parts.watch.stops.end(self.context.partition());
             self.owned.wake_driver();
         }
     }
@@ -237,7 +237,7 @@ impl<H: RecordHandler> Processing<H> {
     pub(super) fn stand(&mut self, offset: Offset, reason: String) {
         let (partition, epoch) = (self.context.partition().clone(), self.context.epoch());
         error!(%partition, %offset, reason, "the partition stands");
-        self.parts.watch.stop(StoppedPartition { partition, epoch, offset, reason });
+        self.parts.watch.stops.note(StoppedPartition { partition, epoch, offset, reason });
         self.standing = Standstill { under: Some(epoch), ..Standstill::tried() };
         self.fails_no_more();
         // It has begun, as far as it can: no other owner gets further.
@@ -251,7 +251,7 @@ impl<H: RecordHandler> Processing<H> {
             return false;
         }
         self.standing.is_tried = true;
-        let reason = self.parts.watch.stop_reason(self.context.partition(), self.context.epoch(), offset);
+        let reason = self.parts.watch.stops.reason(self.context.partition(), self.context.epoch(), offset);
         let stood = reason.is_some();
         reason.into_iter().for_each(|reason| self.stand(offset, reason));
         stood

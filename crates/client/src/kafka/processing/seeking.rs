@@ -47,7 +47,7 @@ impl<H: RecordHandler> Processing<H> {
     ) -> Result<(), ProcessingEnded> {
         let (at, next) = (self.context.partition(), partition.reader.next());
         info!(partition = %at, from = %next, to = %place, "going on at another place");
-        self.parts.watch.end_stop(at);
+        self.parts.watch.stops.end(at);
         // The failure of before may be mended: a seek asks for another try.
         self.parts.watch.forget_failures(at);
         self.parts.watch.failing.end(Instant::now(), at);

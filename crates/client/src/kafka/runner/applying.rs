@@ -89,7 +89,7 @@ impl<H: RecordHandler> CatchingUp<'_, H> {
                 watch.count(CountedRecord::Skip);
                 return AfterFailure::PassOver;
             }
-            Remedy::Stop => watch.stop(StoppedPartition {
+            Remedy::Stop => watch.stops.note(StoppedPartition {
                 partition: at.clone(),
                 epoch: Epoch::default(),
                 offset,

@@ -56,12 +56,12 @@ impl<H: RecordHandler> CatchingUp<'_, H> {
             let (epoch, offset) = (Epoch::default(), partition.reader.next());
             let stopped =
                 StoppedPartition { partition: at.clone(), epoch, offset, reason: damage.to_string() };
-            self.parts.watch.stop(stopped);
+            self.parts.watch.stops.note(stopped);
         }
         followed?;
         // The start that follows a direct grant ends it, or it would end and come again where that is what fails.
         if context.handoff.is_some() {
-            self.parts.watch.end_stop_before_grant(at);
+            self.parts.watch.stops.end_before_grant(at);
         }
         Ok(partition)
     }

@@ -53,8 +53,8 @@ impl<H: RecordHandler> RunnerParts<H> {
             let (partition, reason) = (partition.clone(), error.text());
             let stopped = StoppedPartition { partition, epoch, offset, reason };
             match call.hook {
-                Hook::Drained => self.watch.stop_after_drain(stopped),
-                Hook::Open | Hook::Fence | Hook::Gap | Hook::Begin => self.watch.stop(stopped),
+                Hook::Drained => self.watch.stops.note_after_drain(stopped),
+                Hook::Open | Hook::Fence | Hook::Gap | Hook::Begin => self.watch.stops.note(stopped),
             }
         }
         match call.hook.has_state() && error.is_spoiled() && can_spoil::<H::State>() {

@@ -274,6 +274,8 @@ async fn a_partition_whose_work_could_not_end_stands_with_another_state_too() {
     let broken = Broken::at(Hook::Drained, |reason| RecordError::stop(reason).spoiled()).await;
     broken.failure().await;
     broken.runner.lost(&broken.owned).await;
+    // As after a preparation that failed once.
+    broken.runner.release(&partition()).await.expect("nothing is left of it");
     // Somebody has committed another offset.
     let broken = broken.from(4);
     broken.runner.warm(&broken.grant.warm()).await.expect("it is prepared");

@@ -101,7 +101,7 @@ impl<H: RecordHandler> CatchingUp<'_, H> {
         let owned = partition.context(context);
         let begun = guarded(self.parts.handler.begin(&owned, &mut partition.state)).await;
         begun.map_err(|error| self.not_begun(Hook::Begin, (context.partition(), start), &error))?;
-        self.parts.watch.end_stop_before_grant(context.partition());
+        self.parts.watch.stops.end_before_grant(context.partition());
         Ok(start)
     }
 
@@ -153,7 +153,7 @@ impl<H: RecordHandler> CatchingUp<'_, H> {
         if self.parts.rules.gaps == GapRule::Refuse {
             let error = KafkaRunnerError::Gap { partition: partition.clone(), from, to };
             let (epoch, reason) = (Epoch::default(), error.to_string());
-            self.parts.watch.stop(StoppedPartition { partition, epoch, offset: from, reason });
+            self.parts.watch.stops.note(StoppedPartition { partition, epoch, offset: from, reason });
             return Err(error.into());
         }
         let told = guarded(self.parts.handler.gap(at, state, gap)).await;

@@ -1,5 +1,6 @@
 //! Units that may change places, since they weigh the same and the same members may own them: [`units`].
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use crate::{Problem, TopicIndex, UnitIndex, Weight};
@@ -35,18 +36,21 @@ pub(super) fn units(problem: &Problem) -> Vec<AlikeUnits> {
             are_all: true,
         }];
     }
-    let mut of_kind: BTreeMap<(Weight, Vec<bool>), (usize, Vec<TopicIndex>)> = BTreeMap::new();
+    let mut of_kind: BTreeMap<(Weight, usize), (usize, Vec<TopicIndex>)> = BTreeMap::new();
+    let mut audiences: BTreeMap<Vec<bool>, usize> = BTreeMap::new();
     for topic in problem.topic_indices() {
-        let subscribers: Vec<bool> =
+        let subscribers =
             problem.member_indices().map(|member| problem.is_subscribed(topic, member)).collect();
+        let next = audiences.len();
+        let audience = *audiences.entry(subscribers).or_insert(next);
         for (weight, count) in counts(problem, topic) {
-            let (all, topics) = of_kind.entry((weight, subscribers.clone())).or_default();
+            let (all, topics) = of_kind.entry((weight, audience)).or_default();
             *all += count;
             topics.push(topic);
         }
     }
-    let mut sorted: Vec<_> = of_kind.into_iter().collect();
-    sorted.sort_by(|(a, (of_a, _)), (b, (of_b, _))| of_b.cmp(of_a).then_with(|| a.cmp(b)));
+    let mut sorted: Vec<_> = of_kind.into_iter().filter(|(_, (_, topics))| topics.len() > 1).collect();
+    sorted.sort_by_key(|(kind, (count, _))| (Reverse(*count), *kind));
     let kinds = sorted.into_iter().take(MOST_KINDS);
     kinds.map(|((weight, _), (_, topics))| AlikeUnits { weight, topics, are_all: false }).collect()
 }
