@@ -42,6 +42,11 @@ impl Patience {
         Self::of(Self::OF_A_PREPARATION)
     }
 
+    /// At least as much time is left as something took that a failed question would cost, up to that of a preparation.
+    pub(super) fn extend_to(&mut self, took: Duration) {
+        self.0 = self.0.max(took.min(Self::OF_A_PREPARATION));
+    }
+
     /// The answer to a question about a partition. One that fails is asked again for as long as there is time left: a broker that
     /// moves must not cost the whole step.
     ///
@@ -102,6 +107,16 @@ mod tests {
 
     fn at() -> TopicPartition {
         TopicPartition::try_from(("t", 0)).expect("a valid name")
+    }
+
+    #[test]
+    fn what_took_long_is_not_lost_for_a_short_silence() {
+        let left = |took: u64| {
+            let mut patience = Patience::of(Duration::from_secs(2));
+            patience.extend_to(Duration::from_secs(took));
+            patience.0.as_secs()
+        };
+        assert_eq!([0, 2, 12, 600].map(left), [2, 2, 12, 30]);
     }
 
     fn no_leader() -> KafkaRunnerError {

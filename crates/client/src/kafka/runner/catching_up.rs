@@ -8,7 +8,7 @@ use kafka_assigner_handler::{
 };
 use kafka_assigner_types::id::{Epoch, Offset, TopicPartition};
 use kafka_assigner_types::topic_id::TopicId;
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 use tracing::warn;
 
@@ -70,8 +70,10 @@ impl<H: RecordHandler> CatchingUp<'_, H> {
     async fn open(&self, context: &WarmContext) -> Result<(H::State, Offset, Offset, bool), Interrupted> {
         let (at, mut patience) = (context.partition(), Patience::of(first_wait(context)));
         let start = self.start_of(context, &mut patience).await?;
+        let opening = Instant::now();
         let (OpenedState { mut state, next_offset, .. }, is_of_snapshot) =
             self.opened(context, start).await?;
+        patience.extend_to(opening.elapsed());
         let Some(next) = next_offset else {
             return Ok((state, self.within_log(at, start, &mut patience).await?, start, false));
         };
