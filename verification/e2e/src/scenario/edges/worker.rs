@@ -117,20 +117,28 @@ async fn consume(settings: &EdgeWorkerSettings, group: &str, stop: CancellationT
     if let Some(topic) = &settings.dead_letters {
         runner = runner.with_dead_letters(&kafka, topic.parse()?)?;
     }
-    let _counting = AbortOnDropHandle::new(tokio::spawn(count(notes, runner.handle())));
+    let handle = runner.handle();
+    let counting = AbortOnDropHandle::new(tokio::spawn(count(notes.clone(), handle.clone())));
     Consumer::new(options)?.run(runner, stop).await?;
+    drop(counting);
+    // What was counted since the last look.
+    notes.write(counted(&handle))?;
     Ok(())
 }
 
 /// Writes down what the runner has counted, whenever that has changed.
 async fn count(notes: Notes, handle: RunnerHandle<EdgeState>) -> std::io::Result<()> {
-    let (mut ticks, mut last) = (interval(LOOK), (0, 0));
+    let (mut ticks, mut last) = (interval(LOOK), EdgeDeed::Counted { skipped: 0, standing: 0 });
     loop {
         ticks.tick().await;
-        let now = (handle.counts().skipped, handle.stopped().len());
+        let now = counted(&handle);
         if now != last {
-            notes.write(EdgeDeed::Counted { skipped: now.0, standing: now.1 })?;
+            notes.write(now)?;
             last = now;
         }
     }
+}
+
+fn counted(handle: &RunnerHandle<EdgeState>) -> EdgeDeed {
+    EdgeDeed::Counted { skipped: handle.counts().skipped, standing: handle.stopped().len() }
 }
