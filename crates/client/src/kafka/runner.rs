@@ -384,7 +384,7 @@ impl<H: RecordHandler> PartitionHandler for KafkaRunner<H> {
 
     async fn release(&self, partition: &TopicPartition) -> Result<(), HandlerError> {
         self.drop_partition(partition, Closing::Released).await;
-        // A stop is kept: where a preparation failed, the same grant goes on, and [`forgotten`](Self::forgotten) ends it.
+        // A stop is kept: where a preparation failed, the same grant goes on, and `forgotten` ends it.
         self.parts.watch.failing.lose(partition);
         self.parts.watch.pauses.forget(partition);
         self.parts.client.commit_landed().await;
@@ -472,6 +472,8 @@ mod steering_test;
 mod stuck_test;
 #[cfg(test)]
 mod test_broker;
+#[cfg(test)]
+mod test_handler;
 #[cfg(test)]
 #[path = "runner/unreachable_test.rs"]
 mod unreachable_test;

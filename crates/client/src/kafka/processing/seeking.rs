@@ -31,7 +31,7 @@ impl<H: RecordHandler> Processing<H> {
         if epoch != self.context.epoch() || !self.context.may_act() {
             return Err(SeekError::NotOwned { partition: at.clone(), epoch });
         }
-        // What keeps it from ending its work is no record that a place could leave out.
+        // No record keeps it from ending its work, so no place leaves the reason out.
         if self.stands_without_record() {
             return Err(SeekError::Stands(at.clone()));
         }

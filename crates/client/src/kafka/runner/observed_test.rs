@@ -1,45 +1,29 @@
 //! Records in spans, and librdkafka's statistics.
 
-use kafka_assigner_handler::{
-    OpenedState, PartitionContext, Preparation, Record, RecordError, StateSnapshot,
-};
+use std::future::ready;
+
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 use tracing::Span;
 
 use super::test_broker::{Grant, PATIENCE, TestBroker};
+use super::test_handler::Stateless;
 use super::*;
 use crate::kafka::spans::process_span;
 use crate::kafka::statistics::StatisticsSink;
-
-/// Tells the name of the span in which each record is processed.
-struct Spanned(mpsc::UnboundedSender<Option<&'static str>>);
-
-impl RecordHandler for Spanned {
-    type State = ();
-
-    async fn open(&self, _: &Preparation, _: Option<StateSnapshot>) -> Result<OpenedState<()>, RecordError> {
-        Ok(OpenedState::empty(()))
-    }
-
-    async fn catch_up(&self, _: &TopicPartition, (): &mut (), _: &Record) -> Result<(), RecordError> {
-        Ok(())
-    }
-
-    async fn process(&self, _: &PartitionContext, (): &mut (), _: &Record) -> Result<(), RecordError> {
-        let name = Span::current().metadata().map(tracing::Metadata::name);
-        // A test that has ended needs no word any more.
-        let _ = self.0.send(name);
-        Ok(())
-    }
-}
 
 const GRANT: Grant = Grant { committed: None, start: None };
 
 /// Begins with a runner over the broker.
 async fn begin(options: &KafkaOptions, with_spans: bool) -> mpsc::UnboundedReceiver<Option<&'static str>> {
     let (names, told) = mpsc::unbounded_channel();
-    let runner = KafkaRunner::new(options, Spanned(names)).expect("valid options");
+    // Tells the name of the span in which each record is processed.
+    let handler = Stateless(move || {
+        // A test that has ended needs no word any more.
+        let _ = names.send(Span::current().metadata().map(tracing::Metadata::name));
+        ready(Ok(()))
+    });
+    let runner = KafkaRunner::new(options, handler).expect("valid options");
     let runner = if with_spans { runner.with_spans(process_span) } else { runner };
     let owned = GRANT.owned();
     runner.warm(&GRANT.warm()).await.expect("it is warm");

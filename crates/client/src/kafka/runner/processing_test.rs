@@ -39,7 +39,7 @@ struct Looking<L> {
     /// The number of attempts of a record that fail.
     failures: fn(Offset) -> usize,
     stop: StopWord,
-    /// Where its own runner tells of records that fail.
+    /// The watch of its own runner, which tells of records that fail.
     watch: OnceLock<SharedWatch<Tried>>,
 }
 

@@ -13,30 +13,13 @@ use rdkafka::{Offset, TopicPartitionList};
 use tokio::sync::Notify;
 use tokio::time::timeout;
 
+use super::test_handler::idle;
 use super::*;
 use crate::claim::SessionClaim;
 use crate::context::{Alarm, Edges, WarmUpProgress};
 use crate::gate::Gate;
 use crate::record_gate::RecordGate;
 use crate::skipped_offset::SkippedOffset;
-
-struct Idle;
-
-impl RecordHandler for Idle {
-    type State = ();
-
-    async fn open(&self, _: &Preparation, _: Option<StateSnapshot>) -> Result<OpenedState<()>, RecordError> {
-        Ok(OpenedState::empty(()))
-    }
-
-    async fn catch_up(&self, _: &TopicPartition, (): &mut (), _: &Record) -> Result<(), RecordError> {
-        Ok(())
-    }
-
-    async fn process(&self, _: &PartitionContext, (): &mut (), _: &Record) -> Result<(), RecordError> {
-        Ok(())
-    }
-}
 
 fn owned() -> OwnedContext {
     let (clock, wake) = (Clock::start(), Arc::new(Notify::new()));
@@ -59,7 +42,7 @@ fn owned() -> OwnedContext {
 // Once a partition is lost, others may be told that nothing acts for it any more.
 #[tokio::test]
 async fn a_partition_is_lost_only_when_the_commit_under_way_has_landed() {
-    let runner = KafkaRunner::new(&KafkaOptions::new("127.0.0.1:1", "g"), Idle).expect("valid options");
+    let runner = KafkaRunner::new(&KafkaOptions::new("127.0.0.1:1", "g"), idle()).expect("valid options");
     let (under_way, context) = (runner.parts.client.turn().await, owned());
     let mut lost = runner.lost(&context);
     assert!(timeout(Duration::from_millis(200), &mut lost).await.is_err(), "it did not wait");
@@ -70,7 +53,7 @@ async fn a_partition_is_lost_only_when_the_commit_under_way_has_landed() {
 #[tokio::test]
 async fn an_interval_of_commits_that_can_not_be_kept_is_refused() {
     let options = KafkaOptions { commit_interval: Duration::ZERO, ..KafkaOptions::new("127.0.0.1:1", "g") };
-    let refused = KafkaRunner::new(&options, Idle).expect_err("no interval");
+    let refused = KafkaRunner::new(&options, idle()).expect_err("no interval");
     let text = refused.to_string();
     assert!(text.contains("commit_interval = 0ns") && text.contains("longer than 0"), "{text}");
 }
@@ -78,7 +61,7 @@ async fn an_interval_of_commits_that_can_not_be_kept_is_refused() {
 #[tokio::test]
 async fn offsets_that_would_be_committed_again_all_the_time_are_refused() {
     let options = KafkaOptions { offset_refresh: Duration::ZERO, ..KafkaOptions::new("127.0.0.1:1", "g") };
-    let text = KafkaRunner::new(&options, Idle).expect_err("no time between").to_string();
+    let text = KafkaRunner::new(&options, idle()).expect_err("no time between").to_string();
     assert!(text.contains("offset_refresh = 0ns") && text.contains("longer than 0"), "{text}");
 }
 
@@ -86,7 +69,7 @@ async fn offsets_that_would_be_committed_again_all_the_time_are_refused() {
 async fn any_number_of_records_at_once_is_accepted() {
     for concurrency in [0, usize::MAX] {
         let options = KafkaOptions { concurrency, ..KafkaOptions::new("127.0.0.1:1", "g") };
-        KafkaRunner::new(&options, Idle).expect("valid options");
+        KafkaRunner::new(&options, idle()).expect("valid options");
     }
 }
 

@@ -3,9 +3,6 @@
 use std::io;
 use std::sync::{Arc, Mutex};
 
-use kafka_assigner_handler::{
-    OpenedState, PartitionContext, Preparation, Record, RecordError, StateSnapshot,
-};
 use rdkafka::error::KafkaError;
 use rdkafka::types::RDKafkaErrorCode;
 use tokio::net::TcpSocket;
@@ -13,25 +10,8 @@ use tokio::time::{sleep, timeout};
 use tracing_subscriber::fmt::MakeWriter;
 
 use super::test_broker::{PATIENCE, TestBroker};
+use super::test_handler::idle;
 use super::*;
-
-struct Idle;
-
-impl RecordHandler for Idle {
-    type State = ();
-
-    async fn open(&self, _: &Preparation, _: Option<StateSnapshot>) -> Result<OpenedState<()>, RecordError> {
-        Ok(OpenedState::empty(()))
-    }
-
-    async fn catch_up(&self, _: &TopicPartition, (): &mut (), _: &Record) -> Result<(), RecordError> {
-        Ok(())
-    }
-
-    async fn process(&self, _: &PartitionContext, (): &mut (), _: &Record) -> Result<(), RecordError> {
-        Ok(())
-    }
-}
 
 /// The log of a test.
 #[derive(Clone, Default)]
@@ -85,7 +65,7 @@ async fn brokers_that_nobody_reaches_are_warned_of_and_named_in_the_last_error()
     let socket = TcpSocket::new_v4().expect("a socket");
     socket.bind("127.0.0.1:0".parse().expect("an address")).expect("a free port");
     let address = socket.local_addr().expect("bound").to_string();
-    let runner = KafkaRunner::new(&KafkaOptions::new(&address, "g"), Idle).expect("valid options");
+    let runner = KafkaRunner::new(&KafkaOptions::new(&address, "g"), idle()).expect("valid options");
     let error = until(|| runner.last_error()).await;
     assert!(error.contains("brokers are down") && error.contains(&address), "{error}");
     let warned = until(|| lines.with(&["WARN", "kafka_group=\"g\"", &address])).await;
@@ -95,7 +75,7 @@ async fn brokers_that_nobody_reaches_are_warned_of_and_named_in_the_last_error()
 #[tokio::test]
 async fn the_last_error_is_over_once_a_broker_answers() {
     let broker = TestBroker::start().await;
-    let runner = KafkaRunner::new(&KafkaOptions::new(broker.servers(), "g"), Idle).expect("valid options");
+    let runner = KafkaRunner::new(&KafkaOptions::new(broker.servers(), "g"), idle()).expect("valid options");
     let watch = runner.parts.client.watch();
     watch.heard(&KafkaError::Global(RDKafkaErrorCode::AllBrokersDown), "down");
     assert_eq!(runner.last_error().as_deref(), Some("down"));
