@@ -13,7 +13,7 @@ use kafka_assigner_proto::{DEFAULT_GROUP, PROTOCOL_VERSION, v1};
 use kafka_assigner_types::name::{GroupName, InvalidName, MemberName, TopicName};
 
 /// The capabilities of this version beyond the smallest client.
-const CAPABILITIES: [v1::Capability; 7] = [
+const CAPABILITIES: [v1::Capability; 8] = [
     v1::Capability::Snapshot,
     v1::Capability::Taken,
     v1::Capability::Drain,
@@ -21,6 +21,7 @@ const CAPABILITIES: [v1::Capability; 7] = [
     v1::Capability::Present,
     v1::Capability::Rest,
     v1::Capability::Begun,
+    v1::Capability::Fence,
 ];
 
 /// The time of a stop beside what handlers take to finish: they are cut off, or the service is told.

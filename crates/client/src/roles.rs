@@ -24,6 +24,7 @@ mod api;
 mod call;
 mod change;
 mod entry;
+mod fences;
 mod holding;
 mod machine;
 mod pace;

@@ -92,6 +92,11 @@ pub enum Step {
         /// The cluster id.
         cluster_id: String,
     },
+    /// Fence a consumer of the unit, and of nothing else.
+    Fence {
+        /// The consumer.
+        member: Member,
+    },
     /// End a consumer's session by force.
     EndSession {
         /// The consumer.
@@ -115,6 +120,7 @@ impl Step {
             Self::Clear { .. } => "clear",
             Self::Forget => "forget",
             Self::NoteHistory { .. } => "note_history",
+            Self::Fence { .. } => "fence",
             Self::EndSession { .. } => "end_session",
         }
     }
@@ -134,6 +140,7 @@ impl fmt::Display for Step {
             Self::Clear { .. } => f.write_str("clear away the handoff"),
             Self::Forget => f.write_str("forget it: its topic is gone"),
             Self::NoteHistory { cluster_id } => write!(f, "note the store's history: {cluster_id}"),
+            Self::Fence { member } => write!(f, "fence {} of it: it never let go", member.name),
             Self::EndSession { member, why } => write!(f, "end the session of {}: {why}", member.name),
         }
     }

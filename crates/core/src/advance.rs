@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use crate::action::{Action, Step};
 use crate::draft::{Draft, next_epoch, owner_of};
 use crate::facts::{facts, is_readable};
+use crate::fence;
 use crate::leader::LeaderContext;
 use crate::reason::{CancelReason, FenceReason, Reason};
 use crate::record::{Assignment, Consumer, Handoff, Phase, Standing};
@@ -68,6 +69,7 @@ fn carry_out(
         }
         Follow::Cancel(why) => cancel(state, handoff, why),
         Follow::Complete => complete(state, handoff, wall)?,
+        Follow::FenceOldOwner => fence_old_owner(state, handoff)?,
         Follow::EndOldSession(why) => {
             // Guarded on the handoff, or a release that the view has not seen would cost a session.
             let lead = crate::key::Key::Handoff(handoff.lead().clone());
@@ -187,6 +189,18 @@ fn release<'a>(state: &'a GroupState, handoff: &Handoff) -> (Step, Draft<'a>) {
         None => draft,
     });
     (Step::Clear { id: handoff.id.clone() }, draft.clear(handoff))
+}
+
+/// The old owner never lets go of the unit: it is fenced of it in its registration. In `overlap` the handoff is over with that;
+/// in the strict modes its claims are waited for first.
+fn fence_old_owner<'a>(state: &'a GroupState, handoff: &Handoff) -> Option<(Step, Draft<'a>)> {
+    let lease = state.registration_of(&handoff.old)?.lease;
+    let next = fence::of_old_owner(state, handoff)?;
+    let draft = match handoff.mode.is_strict() {
+        true => Draft::on(state).rewrite(&Handoff { is_fenced: true, ..handoff.clone() }),
+        false => switch_writes::clear_fenced(state, handoff, &next),
+    };
+    Some((Step::Fence { member: handoff.old.clone() }, draft.register(&handoff.old.name, lease, &next)))
 }
 
 /// Marks a session as ending: its heartbeats are refused from then on, and its lease is left to run down, since

@@ -46,6 +46,13 @@ pub enum Cause {
         /// The owner's words; `None`: no report of it covers the grant.
         grant: Option<UnbegunGrant>,
     },
+    /// A consumer was fenced of it, and has not said that it dropped it.
+    Fenced {
+        /// The consumer.
+        consumer: MemberName,
+        /// The highest epoch under which it may not act.
+        epoch: Epoch,
+    },
     /// An owner of it stopped before a record.
     Stopped {
         /// The mark.
@@ -123,6 +130,8 @@ pub enum WaitsFor {
     Taking(MemberName),
     /// The old owner lets go.
     Release(MemberName),
+    /// The old owner, which was fenced, says that it dropped it, or its claims end.
+    Fence(MemberName),
     /// The session of the old owner ends, whose process seems to be dead.
     EndOfSession(MemberName),
     /// The member whose turn it is finishes a record that takes long.
@@ -145,6 +154,9 @@ impl fmt::Display for WaitsFor {
             Self::CatchUp(name) => write!(f, "{name} to read what is left of the log"),
             Self::Taking(name) => write!(f, "{name} to say that it processes"),
             Self::Release(name) => write!(f, "{name} to let go"),
+            Self::Fence(name) => {
+                write!(f, "{name}, which was fenced of it, to drop it, or for its time to live")
+            }
             Self::EndOfSession(name) => write!(f, "the session of {name} to end"),
             Self::Record(name) => write!(f, "{name} to finish the record that it is busy with"),
             Self::Clearing => f.write_str("the leader to clear it away"),
@@ -155,6 +167,9 @@ impl fmt::Display for WaitsFor {
 /// The members and conditions that `handoff` waits for.
 #[must_use]
 pub fn waits_for(state: &GroupState, handoff: &Handoff) -> WaitsFor {
+    if handoff.is_fenced && handoff.phase == Phase::Draining {
+        return WaitsFor::Fence(handoff.old.name.clone());
+    }
     if let Some(member) = busy_member(state, handoff) {
         return WaitsFor::Record(member.name.clone());
     }
@@ -184,6 +199,7 @@ pub fn explain(state: &GroupState, at: &TopicPartition, planned: Result<&Plan, &
     }
     causes.push(ownership(state, at));
     causes.extend(not_begun(state, at));
+    causes.extend(fenced(state, at));
     causes.extend(stop(state, at));
     causes.extend(state.handoff_of(at).map(|handoff| movement(state, handoff)));
     causes.extend(avoided(state, at));
@@ -215,6 +231,14 @@ fn not_begun(state: &GroupState, at: &TopicPartition) -> Option<Cause> {
         GrantStage::Granted => None,
     };
     Some(Cause::NotBegun { owner: state.owner(at)?.name, grant })
+}
+
+fn fenced<'s>(state: &'s GroupState, at: &'s TopicPartition) -> impl Iterator<Item = Cause> + 's {
+    let readable = state.consumers().iter().filter_map(|(name, entry)| Some((name, entry.readable()?)));
+    readable.filter_map(|(name, consumer)| {
+        let epoch = consumer.fenced_epoch(at)?;
+        Some(Cause::Fenced { consumer: name.clone(), epoch })
+    })
 }
 
 fn stop(state: &GroupState, at: &TopicPartition) -> Option<Cause> {
@@ -267,6 +291,10 @@ impl fmt::Display for Cause {
             Self::NotBegun { owner, grant: None } => {
                 write!(f, "It is granted, and {owner} has not said yet that it has begun.")
             }
+            Self::Fenced { consumer, epoch } => write!(
+                f,
+                "{consumer} is fenced of it up to epoch {epoch}, since it never let go, and has not said that it dropped it."
+            ),
             Self::Stopped { stop, stands } => stop_sentence(f, stop, *stands),
             Self::Moving { from, to, phase, waits_for, partitions, why } => {
                 write!(f, "It moves from {from} to {to}")?;

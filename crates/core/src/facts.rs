@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use crate::claim::{self, ClaimEnd};
-use crate::leader::{LeaderContext, phase_bound};
+use crate::fence;
+use crate::leader::{LeaderContext, busy_member, phase_bound};
 use crate::record::{Assignment, Capability, Consumer, Handoff, IntentKind, Phase, Standing};
 use crate::rules::{Extent, Facts};
 use crate::state::{GroupState, Versioned};
@@ -51,6 +52,9 @@ pub(crate) fn facts<'a>(
         new_suspected: state.suspicion(&handoff.new).is_some(),
         new_may_have_it: !is_held && may_have(state, &handoff.new.name, &handoff.unit, handoff.mode),
         rest_awaited: rest_awaited(state, handoff),
+        old_can_be_fenced: fence::of_old_owner(state, handoff).is_some(),
+        is_busy: busy_member(state, handoff).is_some(),
+        called_off_before: context.memory.was_called_off(handoff.lead()),
         intent: intent(state, handoff),
         overdue: context.memory.is_overdue(state, handoff, context.moment),
         deadline_ms: millis(phase_bound(state, handoff)),
@@ -78,10 +82,13 @@ fn old_claim(state: &GroupState, handoff: &Handoff, context: LeaderContext<'_>) 
     handoff.unit.iter().find_map(running).unwrap_or(ClaimEnd::Over)
 }
 
-/// The end of the claim of the owner of `at`, whose session is over. The claim is over where the owner has reported
+/// The end of the claim of the owner of `at`, whose session is over, or who was fenced of it. The claim is over where the owner has reported
 /// that it stopped, but after the store was put back: then others may have owned it since, whom no record names.
 pub(crate) fn claim_end(state: &GroupState, at: &TopicPartition, context: LeaderContext<'_>) -> ClaimEnd {
     let Some(assignment) = state.assignment(at) else { return ClaimEnd::Over };
+    if let Some(fenced) = fenced_owner(state, at) {
+        return fenced_claim_end(state, fenced, context);
+    }
     let restored = context.memory.history_wait(context.moment);
     if !restored.is_zero() && claim::ended_owner(state, at).is_some() {
         return ClaimEnd::Running(restored);
@@ -92,6 +99,23 @@ pub(crate) fn claim_end(state: &GroupState, at: &TopicPartition, context: Leader
     }
     let waits = state.configured(|config| config.wait_out_revocations);
     claim::end_of(assignment, waits, context.leases, context.memory, context.moment)
+}
+
+/// The handoff by which the owner of `at`, whose session is there, was fenced of it.
+fn fenced_owner<'s>(state: &'s GroupState, at: &TopicPartition) -> Option<&'s Handoff> {
+    let handoff = state.handoff_of(at).filter(|h| h.is_fenced && h.phase == Phase::Draining)?;
+    let is_owner = state.owner(at).is_some_and(|owner| owner == handoff.old);
+    (is_owner && !state.presence(&handoff.old).is_over()).then_some(handoff)
+}
+
+/// It has said that it dropped the unit, or a whole time to live of its session is over since the fence was seen.
+fn fenced_claim_end(state: &GroupState, handoff: &Handoff, context: LeaderContext<'_>) -> ClaimEnd {
+    let left = context.memory.phase_left(state, handoff, context.moment);
+    match left.unwrap_or_else(|| phase_bound(state, handoff)) {
+        _ if fence::is_obeyed(state, handoff) => ClaimEnd::Over,
+        Duration::ZERO => ClaimEnd::Over,
+        left => ClaimEnd::Running(left),
+    }
 }
 
 /// The soonest end among the claims that keep everybody else from acting on `partitions`; `None` where there is none,

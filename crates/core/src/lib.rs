@@ -30,6 +30,7 @@ pub mod counts;
 mod draft;
 pub mod explain;
 mod facts;
+mod fence;
 pub mod history;
 pub mod key;
 pub mod leader;

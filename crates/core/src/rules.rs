@@ -12,6 +12,7 @@
 //! machine. The first row that applies wins. What members say (ready, taken, released) is recorded by the
 //! instance that hears it, see [`crate::ack`]; everything here is the leader's.
 
+mod fenced;
 mod row;
 mod suspects;
 
@@ -22,6 +23,7 @@ use crate::state::Presence;
 use kafka_assigner_types::mode::Mode;
 use kafka_assigner_types::name::MemberName;
 
+use fenced::{FENCE_OVER, FENCE_RUNS, NEVER_STOPS};
 pub use row::{Follow, Rule};
 use suspects::{GIVEN_UP, HEARD_AGAIN, MAY_COME_BACK, NEW_SUSPECTED, OLD_SUSPECTED, OWNERS_DIE, WARM_AHEAD};
 
@@ -57,7 +59,7 @@ pub struct Facts<'a> {
     pub owners_die: bool,
     /// True if the old owner may still come back, for whose end the new one only prepares.
     pub old_awaited: bool,
-    /// The end of the old owner's claim, if its session is over.
+    /// The end of the old owner's claim, if its session is over, or it was fenced of the unit.
     pub old_claim: ClaimEnd,
     /// The routers that a freeze waits for.
     pub missing: Vec<MemberName>,
@@ -72,6 +74,12 @@ pub struct Facts<'a> {
     pub new_may_have_it: bool,
     /// True if the old owner has still to say that no record of the unit is in the works there.
     pub rest_awaited: bool,
+    /// True if the old owner can be fenced of the unit alone.
+    pub old_can_be_fenced: bool,
+    /// True if the member that the handoff waits for says that it is busy with a record of the unit.
+    pub is_busy: bool,
+    /// True if an earlier move of the unit was called off since its owner did not stop in time.
+    pub called_off_before: bool,
     /// A request about this very handoff.
     pub intent: Option<&'a IntentKind>,
     /// True if the phase has outlived its deadline.
@@ -228,7 +236,10 @@ pub const OVERLAP: &[Rule] = &[
         name: "never released",
         phases: &[Phase::Complete],
         when: |f| f.overdue && f.taken() && f.old == Presence::Here,
-        then: |_| Follow::EndOldSession(FenceReason::NeverReleased),
+        then: |f| match f.old_can_be_fenced {
+            true => Follow::FenceOldOwner,
+            false => Follow::EndOldSession(FenceReason::NeverReleased),
+        },
     },
 ];
 
@@ -340,6 +351,9 @@ pub const STRICT: &[Rule] = &[
         when: |f| f.handoff.old_has_said_all() && f.new_can_take(),
         then: |_| Follow::Next,
     },
+    FENCE_OVER,
+    FENCE_RUNS,
+    NEVER_STOPS,
     Rule {
         name: "overdue",
         phases: IN_FLIGHT,

@@ -19,7 +19,7 @@ use crate::record::{Capability, Consumer, DeathSign, Renewal, Suspicion, decode,
 use crate::session::Registration;
 use crate::state::{GroupState, Versioned};
 use crate::write::Write;
-use kafka_assigner_types::id::Member;
+use kafka_assigner_types::id::{Epoch, Member, TopicPartition};
 use kafka_assigner_types::kv::{Compare, Must, Op, Record};
 
 /// So many processes may lose their streams at once at any instance, however few it serves.
@@ -111,14 +111,18 @@ pub fn mark(state: &GroupState, member: &Member, suspicion: Suspicion) -> Option
     Some(Draft::on(state).register(&member.name, registered.lease, &marked).into_write())
 }
 
-/// The write that removes the mark from a registration as it was read; `None` where there is none.
+/// The write that removes the mark from a registration as it was read, and the fences of what its client says that it has
+/// `dropped`; `None` where there is none of both.
 #[must_use]
-pub fn unmark<R: Registration>(registered: &Record) -> Option<Write> {
-    let unmarked = decode::<R>(&registered.value).ok()?.unmarked()?;
+pub fn unmark<R: Registration>(registered: &Record, dropped: &[(TopicPartition, Epoch)]) -> Option<Write> {
+    let read = decode::<R>(&registered.value).ok()?;
+    let unfenced = read.unfenced(dropped);
+    let unmarked = unfenced.as_ref().unwrap_or(&read).unmarked();
+    let next = unmarked.or(unfenced)?;
     let key = registered.key.clone();
     Some(Write {
         guards: vec![Compare::new(key.clone(), Must::HaveModRevision(registered.mod_revision))],
-        ops: vec![Op::put_leased(key, encode(&unmarked), registered.lease)],
+        ops: vec![Op::put_leased(key, encode(&next), registered.lease)],
     })
 }
 
@@ -128,7 +132,7 @@ pub fn unmark<R: Registration>(registered: &Record) -> Option<Write> {
 pub fn unmark_served(state: &GroupState, member: &Member) -> Option<Write> {
     let registered = state.registration_of(member)?;
     let is_detached = matches!(&registered.suspected, Some(mark) if mark.sign == DeathSign::Detached);
-    let unmarked = (**registered).clone().unmarked().filter(|_| is_detached && !registered.is_ending())?;
+    let unmarked = registered.unmarked().filter(|_| is_detached && !registered.is_ending())?;
     Some(Draft::on(state).register(&member.name, registered.lease, &unmarked).into_write())
 }
 

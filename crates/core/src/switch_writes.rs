@@ -5,7 +5,7 @@
 
 use crate::draft::{Draft, next_epoch, owner_of};
 use crate::reason::Reason;
-use crate::record::{Assignment, Handoff, Owner, Phase, Taken};
+use crate::record::{Assignment, Consumer, Handoff, Owner, Phase, Taken};
 use crate::state::{GroupState, Presence};
 use crate::stops::held;
 use kafka_assigner_types::id::{Epoch, Member, Offset, TopicPartition};
@@ -74,6 +74,17 @@ pub(crate) fn clear<'a>(state: &'a GroupState, handoff: &Handoff) -> Draft<'a> {
     };
     let worked_on = handoff.unit.iter().filter(|_| is_silent);
     worked_on.fold(Draft::on(state), note).clear(handoff)
+}
+
+/// The end of a handoff in `overlap` whose old owner, registered as `fenced`, is fenced of the unit. It may act until it hears
+/// that, which a switch to a stricter mode waits for: a whole time to live, or its outage grace.
+pub(crate) fn clear_fenced<'a>(state: &'a GroupState, handoff: &Handoff, fenced: &Consumer) -> Draft<'a> {
+    let may_act_ms = fenced.ttl_ms.max(fenced.outage_grace_ms);
+    let note = |draft: Draft<'a>, at: &TopicPartition| match state.assignment(at) {
+        Some(before) => draft.assign(at, &before.clone().outliving(may_act_ms)),
+        None => draft,
+    };
+    handoff.unit.iter().fold(Draft::on(state), note).clear(handoff)
 }
 
 /// The start of the first grant of a partition whose topic has taken the place of another one of that name: its beginning.

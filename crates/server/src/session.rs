@@ -11,10 +11,10 @@ use kafka_assigner_core::session::{self, Admission, Opening, Registration};
 use kafka_assigner_core::state::{Concern, Entry, GroupState};
 use kafka_assigner_core::suspicion;
 use kafka_assigner_core::write::same_group;
-use kafka_assigner_proto::v1::{HeartbeatOutcome, HeartbeatResponse, Seen};
+use kafka_assigner_proto::v1::{FencedPartition, HeartbeatOutcome, HeartbeatResponse, Seen};
 use kafka_assigner_proto::{Reason, status, status_after};
 use kafka_assigner_store::{Error, Store};
-use kafka_assigner_types::id::Member;
+use kafka_assigner_types::id::{Epoch, Member, TopicPartition};
 use kafka_assigner_types::kv::{Lease, LeaseId, Record, Revision};
 use kafka_assigner_types::moment::millis;
 use tokio::time::{Instant, timeout_at};
@@ -58,7 +58,10 @@ pub(crate) struct Over {
 /// The store's answer about a session.
 #[derive(Debug)]
 pub(crate) enum Confirmation {
-    Confirmed,
+    /// It goes on, but for the grants that it is fenced of.
+    Confirmed {
+        fenced: Vec<FencedPartition>,
+    },
     Over(FenceReason),
     /// The store did not answer: nothing is renewed and nothing is over.
     Silent(Error),
@@ -68,7 +71,7 @@ impl Confirmation {
     /// A stable word for metrics.
     pub(crate) const fn label(&self) -> &'static str {
         match self {
-            Self::Confirmed => "confirmed",
+            Self::Confirmed { .. } => "confirmed",
             Self::Over(_) => "fenced",
             Self::Silent(_) => "store_unavailable",
         }
@@ -90,11 +93,12 @@ impl Confirmation {
             ..HeartbeatResponse::default()
         };
         match self {
-            Self::Confirmed => {
+            Self::Confirmed { fenced } => {
                 let Concern { revision, digest } = concern.unwrap_or_default();
                 response.set_outcome(HeartbeatOutcome::Confirmed);
                 response.concerned_revision = revision.0;
                 response.digest = digest.map(|digest| digest.0);
+                response.fenced_partitions = fenced;
             }
             Self::Over(reason) => {
                 response.set_outcome(HeartbeatOutcome::Fenced);
@@ -246,33 +250,36 @@ impl<'a, R: Registration> Registered<'a, R> {
         if let Err(reason) = self.check(registered.as_ref(), id) {
             return Ok(Entrance::Over(Over { reason, revision }));
         }
-        let unmarked = self.unmark(id, registered, "resume").await.map_err(|e| refusal::store(&e))?;
-        Ok(match unmarked {
-            Ok(unmarked) => {
-                Entrance::Resumed(Opened { lease, confirmed, revision: unmarked.unwrap_or(revision) })
+        let heard = self.note_heard(id, registered, &[], "resume").await.map_err(|e| refusal::store(&e))?;
+        Ok(match heard {
+            Ok(heard) => {
+                Entrance::Resumed(Opened { lease, confirmed, revision: heard.written.unwrap_or(revision) })
             }
             Err(reason) => Entrance::Over(Over { reason, revision }),
         })
     }
 
-    /// Removes the mark that the process seems to be dead, before anybody is told that the session goes on; returns the
-    /// revision of that, where there was one. Whoever ends the session by the mark was first, or is too late.
-    async fn unmark(
+    /// Removes the mark that the process seems to be dead, and the fences of what the member says that it has `dropped`,
+    /// before anybody is told that the session goes on. Whoever ends the session by the mark was first, or is too late.
+    async fn note_heard(
         &self,
         lease: LeaseId,
         mut registered: Option<Record>,
+        dropped: &[(TopicPartition, Epoch)],
         by: &'static str,
-    ) -> Result<Result<Option<Revision>, FenceReason>, Error> {
+    ) -> Result<Result<HeardSession, FenceReason>, Error> {
         for _ in 0..ATTEMPTS {
-            let Some(write) = registered.as_ref().and_then(suspicion::unmark::<R>) else {
-                return Ok(Ok(None));
-            };
+            let look = HeardSession::of::<R>(registered.as_ref(), dropped);
+            let write = registered.as_ref().and_then(|record| suspicion::unmark::<R>(record, dropped));
+            let Some(write) = write else { return Ok(Ok(look)) };
             let reached = self.group.view().revision();
             let written = self.store.txn(write.unfenced()).await?;
             self.must_hold(reached, written.revision)?;
             if written.succeeded {
-                self.note_unmarked(by);
-                return Ok(Ok(Some(written.revision)));
+                if look.is_marked {
+                    self.note_unmarked(by);
+                }
+                return Ok(Ok(HeardSession { written: Some(written.revision), ..look }));
             }
             (registered, _) = self.get().await?;
             if let Err(reason) = self.check(registered.as_ref(), lease) {
@@ -280,7 +287,7 @@ impl<'a, R: Registration> Registered<'a, R> {
             }
         }
         // Nobody knows what became of it: the client asks again.
-        Err(Error::Unknown { operation: "the removal of a suspicion", source: None })
+        Err(Error::Unknown { operation: "the removal of a suspicion or a fence", source: None })
     }
 
     /// Counts and logs that the mark was removed, and by which sign of life.
@@ -308,15 +315,27 @@ impl<'a, R: Registration> Registered<'a, R> {
         patience(self.ttl())
     }
 
-    /// Asks the store about a session until `deadline`; its client has `seen` so much.
-    pub(crate) async fn confirm(&self, lease: LeaseId, seen: Revision, deadline: Instant) -> Confirmation {
+    /// Asks the store about a session until `deadline`; its client has `seen` so much, and has `dropped` what it was fenced of.
+    pub(crate) async fn confirm(
+        &self,
+        lease: LeaseId,
+        seen: Revision,
+        dropped: &[(TopicPartition, Epoch)],
+        deadline: Instant,
+    ) -> Confirmation {
         let late = |_| Confirmation::Silent(Error::Unknown { operation: "heartbeat", source: None });
-        timeout_at(deadline, self.renew(lease, seen)).await.unwrap_or_else(late)
+        timeout_at(deadline, self.renew(lease, seen, dropped)).await.unwrap_or_else(late)
     }
 
     /// Read, keep alive, read: a session that was over before the lease was kept alive is left to run down, and
-    /// the second read makes sure that it was not taken over meanwhile.
-    async fn renew(&self, lease: LeaseId, seen: Revision) -> Confirmation {
+    /// the second read makes sure that it was not taken over meanwhile, and tells what it is fenced of: whoever is not told
+    /// of a fence sent this heartbeat before it was written.
+    async fn renew(
+        &self,
+        lease: LeaseId,
+        seen: Revision,
+        dropped: &[(TopicPartition, Epoch)],
+    ) -> Confirmation {
         let first = match self.look(lease, None).await {
             Ok(look) => look,
             Err(outcome) => return outcome,
@@ -335,8 +354,8 @@ impl<'a, R: Registration> Registered<'a, R> {
             self.note_ahead(seen, second.read_at);
             return Confirmation::Over(FenceReason::StoreRestored);
         }
-        match self.unmark(lease, second.marked, "heartbeat").await {
-            Ok(Ok(_)) => Confirmation::Confirmed,
+        match self.note_heard(lease, second.noted, dropped, "heartbeat").await {
+            Ok(Ok(heard)) => Confirmation::Confirmed { fenced: heard.fenced },
             Ok(Err(reason)) => Confirmation::Over(reason),
             Err(error) => Confirmation::Silent(error),
         }
@@ -351,11 +370,12 @@ impl<'a, R: Registration> Registered<'a, R> {
         let (record, read_at) = self.get().await.map_err(Confirmation::Silent)?;
         let written = record.as_ref().map(|record| record.mod_revision);
         if let Some(before) = before.filter(|before| written.is_some() && before.written == written) {
-            return Ok(RegistrationLook { written, read_at, marked: before.marked.clone() });
+            return Ok(RegistrationLook { written, read_at, noted: before.noted.clone() });
         }
         let registered = self.check(record.as_ref(), lease).map_err(Confirmation::Over)?;
-        let is_marked = registered.and_then(R::unmarked).is_some();
-        Ok(RegistrationLook { written, read_at, marked: record.filter(|_| is_marked) })
+        let is_noted = |registered: R| registered.unmarked().is_some() || !registered.fenced().is_empty();
+        let is_noted = registered.is_some_and(is_noted);
+        Ok(RegistrationLook { written, read_at, noted: record.filter(|_| is_noted) })
     }
 }
 
@@ -384,8 +404,34 @@ struct RegistrationLook {
     written: Option<Revision>,
     /// The revision of the store at that time.
     read_at: Revision,
-    /// The record, where it has the mark that the process seems to be dead.
-    marked: Option<Record>,
+    /// The record, where it has the mark that the process seems to be dead, or fences.
+    noted: Option<Record>,
+}
+
+/// A session that goes on, as its registration was read last.
+struct HeardSession {
+    /// The revision at which what it told was written; `None` = nothing was.
+    written: Option<Revision>,
+    /// True if it had the mark that the process seems to be dead.
+    is_marked: bool,
+    /// The partitions that it is still fenced of.
+    fenced: Vec<FencedPartition>,
+}
+
+impl HeardSession {
+    fn of<R: Registration>(registered: Option<&Record>, dropped: &[(TopicPartition, Epoch)]) -> Self {
+        let read = registered.and_then(|record| decode::<R>(&record.value).ok());
+        let is_marked = read.as_ref().is_some_and(|read| read.unmarked().is_some());
+        let left = read.as_ref().and_then(|read| read.unfenced(dropped)).or(read);
+        let fenced = left.map(|left| left.fenced().iter().filter_map(fenced_partition).collect());
+        Self { written: None, is_marked, fenced: fenced.unwrap_or_default() }
+    }
+}
+
+/// A fence as a client is told of it.
+fn fenced_partition((at, epoch): (&String, &Epoch)) -> Option<FencedPartition> {
+    let (topic, partition) = at.rsplit_once('/')?;
+    Some(FencedPartition { topic: topic.to_owned(), partition: partition.parse().ok()?, epoch: epoch.0 })
 }
 
 fn patience(ttl: Duration) -> Duration {

@@ -31,6 +31,8 @@ pub(crate) struct ConsumerEntry {
     stopped: u32,
     /// Those that it has not begun, or of which it has not said yet that it has.
     not_begun: u32,
+    /// Those that it was fenced of, and has not said to have dropped.
+    fenced: u32,
     session_timeout_ms: u64,
     /// `client` or `server`.
     renewal: &'static str,
@@ -82,6 +84,7 @@ impl From<v1::Consumer> for ConsumerEntry {
             releasing: wire.releasing,
             stopped: wire.stopped,
             not_begun: wire.not_begun,
+            fenced: wire.fenced,
             session_timeout_ms: wire.session_timeout_ms,
             renewal,
             since_unix_ms: known(wire.since_unix_ms),
@@ -137,6 +140,11 @@ impl ConsumerEntry {
         if self.not_begun == 0 { count } else { count.tone(Tone::Busy) }
     }
 
+    fn fenced_cell(&self) -> Cell {
+        let count = Cell::from(self.fenced);
+        if self.fenced == 0 { count } else { count.tone(Tone::Bad) }
+    }
+
     /// The sign that it is dead, and for how long that has been seen.
     fn suspected_cell(&self) -> Cell {
         let words = |mark: &ConsumerSuspicion| format!("{} {}", mark.sign, age(mark.since_unix_ms));
@@ -149,7 +157,7 @@ impl ConsumerEntry {
         let because = self.ending_because.as_ref().map_or_else(String::new, |why| format!(": {why}"));
         let sign = |mark: &ConsumerSuspicion| format!(", suspected to be dead ({})", mark.sign);
         let suspected = self.suspected.as_ref().map_or_else(String::new, sign);
-        let parts = [(self.not_begun, "not begun"), (self.stopped, "stopped")];
+        let parts = [(self.not_begun, "not begun"), (self.stopped, "stopped"), (self.fenced, "fenced of")];
         let parts = parts.into_iter().filter(|(count, _)| *count > 0);
         let parts: Vec<String> = parts.map(|(count, what)| format!("{count} {what}")).collect();
         let parts = if parts.is_empty() { String::new() } else { format!(" ({})", parts.join(", ")) };
@@ -166,6 +174,7 @@ impl ConsumerList {
         let empty = [
             ("NOT BEGUN", !has(|consumer| consumer.not_begun > 0)),
             ("STOPPED", !has(|consumer| consumer.stopped > 0)),
+            ("FENCED", !has(|consumer| consumer.fenced > 0)),
             ("SUSPECTED", !has(|consumer| consumer.suspected.is_some())),
         ];
         let empty = empty.into_iter().filter(|(_, is_empty)| *is_empty).map(|(column, _)| column);
@@ -183,6 +192,7 @@ impl Report for ConsumerList {
             "RELEASING",
             "NOT BEGUN",
             "STOPPED",
+            "FENCED",
             "SUSPECTED",
             "TOPICS",
             "SESSION",
@@ -202,6 +212,7 @@ impl Report for ConsumerList {
                 consumer.releasing.into(),
                 consumer.not_begun_cell(),
                 consumer.stopped_cell(),
+                consumer.fenced_cell(),
                 consumer.suspected_cell(),
                 consumer.topics_text().into(),
                 span(consumer.session_timeout_ms).into(),

@@ -4,10 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ::metrics::counter;
-use kafka_assigner_proto::v1::{AssignmentCommand, DeregisterMode};
+use kafka_assigner_proto::v1::{AssignmentCommand, DeregisterMode, FencedPartition};
 use kafka_assigner_session::{
     ClaimTerm, Clock, CommandSource, Dice, Ending, Event, SendHeartbeat, Session, SessionAction,
-    SessionOptions, SessionStatus, Transport, causes::of_status,
+    SessionOptions, SessionStatus, Transport, causes::of_status, named,
 };
 use tokio::runtime::Handle;
 use tokio::sync::{Notify, watch};
@@ -32,7 +32,7 @@ use crate::options::ConsumerOptions;
 use crate::roles::{CallFailure, RoleAction, RoleChange, RoleEvent, Roles};
 use crate::status::ConsumerStatus;
 use crate::stopped::{ConsumerError, Stopped};
-use kafka_assigner_types::id::Incarnation;
+use kafka_assigner_types::id::{Epoch, Incarnation};
 use kafka_assigner_types::kv::LeaseId;
 use kafka_assigner_types::moment::Moment;
 
@@ -261,6 +261,7 @@ impl<T: Transport, H: PartitionHandler> Driver<T, H> {
                 info!(group = &*self.group, "nobody is there who may take the partitions; leaving at once");
                 self.stopping.nobody_takes(self.now());
             }
+            SessionAction::Fenced(told) => self.fenced_in_part(&told),
             SessionAction::Claim(term) => self.set_claim(term),
             SessionAction::Opened { incarnation, lease } => self.opened(incarnation, lease),
             SessionAction::News(change) => self.role_event(RoleEvent::Changed(change)),
@@ -288,6 +289,17 @@ impl<T: Transport, H: PartitionHandler> Driver<T, H> {
             true => self.reports.standing_as_before(report),
             false => report,
         }
+    }
+
+    /// Before the claim is extended for everything else.
+    fn fenced_in_part(&mut self, told: &[FencedPartition]) {
+        let parsed = |item: &FencedPartition| Some((named(&item.topic, item.partition)?, Epoch(item.epoch)));
+        let fenced: Vec<_> = told.iter().filter_map(parsed).collect();
+        let (group, consumer) = (&*self.group, &*self.options.name);
+        for (partition, epoch) in fenced.iter().filter(|(at, epoch)| !self.roles.knows_fence(at, *epoch)) {
+            warn!(group, consumer, %partition, %epoch, "fenced of a partition that was not let go; dropping it");
+        }
+        self.role_event(RoleEvent::Fenced(fenced));
     }
 
     fn set_claim(&mut self, term: Option<ClaimTerm>) {

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use kafka_assigner_proto::v1::{self, BusyPartition, UnbegunPartition, UnbegunPartitions, WarmProgress};
+use kafka_assigner_proto::v1::{
+    self, BusyPartition, FencedPartition, UnbegunPartition, UnbegunPartitions, WarmProgress,
+};
 use kafka_assigner_types::id::{Epoch, HandoffId, TopicPartition};
 use kafka_assigner_types::moment::Moment;
 use kafka_assigner_types::stops::MOST_STOPPED;
@@ -32,6 +34,8 @@ pub(super) struct HeartbeatReport {
     pub(super) busy: Vec<BusyPartition>,
     /// The partitions that stand.
     pub(super) stopped: Vec<v1::StoppedPartition>,
+    /// The fenced partitions that were dropped.
+    pub(super) dropped: Vec<FencedPartition>,
     /// The grants that have not begun.
     pub(super) unbegun: UnbegunPartitions,
 }
@@ -57,15 +61,28 @@ impl HeartbeatReport {
         let stopped = stopped.into_iter().filter(|stopped| is_told(roles, stopped));
         let stopped = stopped.take(MOST_STOPPED).map(wire_stopped);
         let unbegun = unbegun(roles, held);
-        Self { warming: held.warming(), busy: busy.collect(), stopped: stopped.collect(), unbegun }
+        let dropped = dropped(roles, held);
+        Self { warming: held.warming(), busy: busy.collect(), stopped: stopped.collect(), dropped, unbegun }
     }
 
     /// True if there is something to tell, without the cost of a report.
     pub(super) fn has_any(roles: &Roles, held: &HeldPartitions) -> bool {
         held.is_warming()
+            || roles.is_fenced()
             || roles.unbegun().next().is_some()
             || roles.busy().chain(ending_records(roles, held)).next().is_some()
     }
+}
+
+/// The fenced partitions of which nothing acts any more, no request that was admitted either.
+fn dropped(roles: &Roles, held: &HeldPartitions) -> Vec<FencedPartition> {
+    let dropped = roles.dropped().filter(|(at, _)| !held.is_occupied(at));
+    let wire = |(at, epoch): (&TopicPartition, Epoch)| FencedPartition {
+        topic: at.topic.to_string(),
+        partition: at.kafka_number(),
+        epoch: epoch.0,
+    };
+    dropped.map(wire).collect()
 }
 
 /// The grants that have not begun, the first by name.
@@ -169,6 +186,7 @@ impl Reports {
         let is_news = !tell_the_same(&report.warming, &self.sent.warming)
             || report.busy != self.sent.busy
             || report.stopped != self.sent.stopped
+            || report.dropped != self.sent.dropped
             || self.lacks_grants(now, &report.unbegun);
         self.may_be_due(now) && (is_stale || is_news)
     }

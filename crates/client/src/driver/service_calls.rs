@@ -88,6 +88,7 @@ impl<T: Transport> ServiceCalls<T> {
             busy: report.busy,
             stopped: report.stopped,
             unbegun: Some(report.unbegun),
+            dropped: report.dropped,
             stream: Some(stream),
         };
         let transport = self.transport.clone();

@@ -19,6 +19,9 @@ pub(crate) enum RoleEvent {
     ClaimLapsed,
     /// It is valid, for the first time or again.
     ClaimValid,
+    /// The service has fenced this member of partitions, each up to an epoch: nothing may act under such a grant any more, and
+    /// none is begun. The list takes the place of the one before.
+    Fenced(Vec<(TopicPartition, Epoch)>),
     /// The process stops: give everything up, and ignore what the service says from here on.
     LeaveAll,
     /// A call of the handler ended.

@@ -167,8 +167,32 @@ impl Entry {
     pub(super) fn lapse(&mut self) -> bool {
         let stops = self.strict && self.acts();
         self.lost |= stops;
+        stops && self.cancel_acting()
+    }
+
+    /// Cancels the running call where that may act; true if there was one.
+    fn cancel_acting(&mut self) -> bool {
         let may_act = |running: &RunningCall| matches!(running.call, Call::Assigned { .. } | Call::Drain);
-        stops && self.running.as_ref().is_some_and(may_act) && self.cancel()
+        self.running.as_ref().is_some_and(may_act) && self.cancel()
+    }
+
+    /// No grant up to `epoch` counts any more: what acts under one is lost. Returns whether the running call has to be
+    /// cancelled.
+    pub(super) fn fence(&mut self, epoch: Epoch) -> bool {
+        if self.granted_epoch().is_some_and(|granted| granted <= epoch) {
+            self.target = ConsumerRole::None;
+        }
+        let stops = self.acts() && self.acting_epoch() <= epoch;
+        self.lost |= stops;
+        stops && self.cancel_acting()
+    }
+
+    /// The epoch under which it acts, if it does.
+    fn acting_epoch(&self) -> Epoch {
+        match self.running.as_ref().map(|running| &running.call) {
+            Some(Call::Assigned { epoch, .. }) => self.epoch.max(*epoch),
+            _ => self.epoch,
+        }
     }
 
     /// True if any epoch of `run` was started here.

@@ -7,9 +7,10 @@ use super::api::{RoleAction, RoleEvent};
 use super::call::{Call, NextCall};
 use super::change::RoleChange;
 use super::entry::Entry;
+use super::fences::Fences;
 use super::role::ConsumerRole;
 use super::unbegun::UnbegunRole;
-use kafka_assigner_types::id::{HandoffId, Offset, TopicPartition};
+use kafka_assigner_types::id::{Epoch, HandoffId, Offset, TopicPartition};
 use kafka_assigner_types::moment::Moment;
 use kafka_assigner_types::topic_id::TopicId;
 
@@ -21,6 +22,7 @@ pub(crate) struct Roles {
     /// True if the claim of the stricter modes has run out.
     lapsed: bool,
     entries: BTreeMap<TopicPartition, Entry>,
+    fences: Fences,
 }
 
 /// The number of partitions in each state.
@@ -40,7 +42,13 @@ impl Roles {
     /// No partitions; at most `max_warming` (at least 1) preparations that get further at once.
     #[must_use]
     pub(crate) fn new(max_warming: usize) -> Self {
-        Self { max_warming: max_warming.max(1), leaving: false, lapsed: false, entries: BTreeMap::new() }
+        Self {
+            max_warming: max_warming.max(1),
+            leaving: false,
+            lapsed: false,
+            entries: BTreeMap::new(),
+            fences: Fences::default(),
+        }
     }
 
     /// Takes an event in and says what to do.
@@ -70,6 +78,24 @@ impl Roles {
     /// The partitions that the service wants this member to own, and that it does not process yet.
     pub(crate) fn unbegun(&self) -> impl Iterator<Item = (&TopicPartition, UnbegunRole<'_>)> {
         self.entries.iter().filter_map(|(partition, entry)| Some((partition, entry.unbegun()?)))
+    }
+
+    /// The partitions that this member is fenced of and has dropped, each with the epoch that it was told.
+    pub(crate) fn dropped(&self) -> impl Iterator<Item = (&TopicPartition, Epoch)> {
+        let is_dropped = |at: &TopicPartition| self.entries.get(at).is_none_or(|entry| !entry.is_lost());
+        self.fences.named().filter(move |(at, _)| is_dropped(at))
+    }
+
+    /// True if the service has named `partition` as fenced up to `epoch` already.
+    #[must_use]
+    pub(crate) fn knows_fence(&self, partition: &TopicPartition, epoch: Epoch) -> bool {
+        self.fences.named().any(|(at, named)| at == partition && named >= epoch)
+    }
+
+    /// True if the service waits for this member to drop a partition, or for its word that it has.
+    #[must_use]
+    pub(crate) fn is_fenced(&self) -> bool {
+        self.fences.named().next().is_some()
     }
 
     /// The owned partitions in which a handoff waits for the end of the record in the works, with that handoff.
@@ -152,6 +178,7 @@ impl Roles {
             RoleEvent::Changed(RoleChange::All { roles, undecided }) => self.replace(roles, &undecided),
             RoleEvent::Changed(RoleChange::Some(targets)) => self.aim(targets, true),
             RoleEvent::SessionLost => self.lose(actions),
+            RoleEvent::Fenced(named) => self.fence(named, actions),
             RoleEvent::ClaimLapsed => self.lapse(actions),
             RoleEvent::ClaimValid => self.lapsed = false,
             RoleEvent::LeaveAll => {
@@ -200,18 +227,31 @@ impl Roles {
 
     fn aim(&mut self, targets: impl IntoIterator<Item = (TopicPartition, ConsumerRole)>, unbroken: bool) {
         for (partition, target) in targets {
+            let target = self.fences.allow(&partition, target);
             self.entries.entry(partition).or_default().aim(target, unbroken);
         }
     }
 
     /// Everything is lost, and whatever runs should end soon: it may wait for what can't come any more.
     fn lose(&mut self, actions: &mut Vec<RoleAction>) {
+        self.fences = Fences::default();
         for (partition, entry) in &mut self.entries {
             entry.lose();
             if entry.cancel() {
                 actions.push(RoleAction::Cancel(partition.clone()));
             }
         }
+    }
+
+    /// What acts under a fenced grant is lost now, in every mode, and the others go on.
+    fn fence(&mut self, named: Vec<(TopicPartition, Epoch)>, actions: &mut Vec<RoleAction>) {
+        for (partition, epoch) in &named {
+            let Some(entry) = self.entries.get_mut(partition) else { continue };
+            if entry.fence(*epoch) {
+                actions.push(RoleAction::Cancel(partition.clone()));
+            }
+        }
+        self.fences.name(named);
     }
 
     /// An owner under a stricter grant has to have stopped before the margin is over, so the partition is lost now. It is

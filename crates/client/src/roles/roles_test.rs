@@ -2,6 +2,7 @@
 
 mod ending;
 mod failing;
+mod fenced;
 mod history;
 mod places;
 mod recovering;

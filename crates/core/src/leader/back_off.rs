@@ -49,6 +49,11 @@ impl BackOffs {
         self.0.remove(lead);
     }
 
+    /// True if the last move of the unit with `at` in the lead was cancelled for the time that its owner took, however long ago.
+    pub(super) fn has(&self, at: &TopicPartition) -> bool {
+        self.0.contains_key(at)
+    }
+
     /// The time that is left of the pause of a unit with `at` in the lead; `None` where there is none.
     pub(super) fn left(&self, at: &TopicPartition, now: Moment) -> Option<Duration> {
         self.0.get(at).map(|seen| seen.until.since(now)).filter(|left| !left.is_zero())

@@ -333,6 +333,13 @@ impl Memory {
         self.phases.get(handoff.lead()).is_some_and(|seen| seen.key == key && is_over(seen))
     }
 
+    /// The time that is left of the phase in which `handoff` stands; `None` where it was not seen in it yet.
+    #[must_use]
+    pub fn phase_left(&self, state: &GroupState, handoff: &Handoff, now: Moment) -> Option<Duration> {
+        let seen = self.phases.get(handoff.lead())?;
+        (seen.key == PhaseKey::of(state, handoff)).then(|| seen.deadline.since(now))
+    }
+
     /// True if planning passes over `member` for the unit that `at` leads.
     #[must_use]
     pub fn avoids(&self, at: &TopicPartition, member: &Member, now: Moment) -> bool {
@@ -349,6 +356,12 @@ impl Memory {
     #[must_use]
     pub fn backs_off(&self, at: &TopicPartition, now: Moment) -> Option<Duration> {
         self.back_offs.left(at, now)
+    }
+
+    /// True if the last move of a unit with `at` in the lead was called off, since its owner did not stop in time.
+    #[must_use]
+    pub fn was_called_off(&self, at: &TopicPartition) -> bool {
+        self.back_offs.has(at)
     }
 
     /// True if the owner of `at` says that it has not begun it, and its time for that is over: it may be moved.

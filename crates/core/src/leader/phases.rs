@@ -15,6 +15,8 @@ pub(super) struct PhaseKey {
     pub(super) id: HandoffId,
     pub(super) phase: Phase,
     taken: bool,
+    /// True if the old owner was fenced of the unit: its claims are waited for.
+    is_fenced: bool,
     /// The old owner's session: one that came back under its name has the whole time of the phase.
     old: Incarnation,
     /// True if it waits for the end of a session: no deadline runs.
@@ -27,6 +29,7 @@ impl PhaseKey {
             id: handoff.id.clone(),
             phase: handoff.phase,
             taken: handoff.taken.is_some(),
+            is_fenced: handoff.is_fenced,
             old: handoff.old.incarnation.clone(),
             waits_for_end: state.waits_for_end(handoff),
         }
@@ -202,8 +205,19 @@ fn is_busy(state: &GroupState, handoff: &Handoff) -> bool {
 /// The longest time that `handoff` may wait for what it waits for now.
 #[must_use]
 pub fn phase_bound(state: &GroupState, handoff: &Handoff) -> Duration {
+    if let Some(claims) = fenced_claims(state, handoff) {
+        return claims;
+    }
     let bound = phase_deadline(state, handoff.mode, handoff.phase);
     if is_busy(state, handoff) { bound.max(drain_deadline(state)) } else { bound }
+}
+
+/// The time for which claims of an old owner that was fenced may run, from the sight of the fence: a whole time to live of its
+/// session, of which its own clock grants two thirds. `None` where it was not, or has stopped since.
+fn fenced_claims(state: &GroupState, handoff: &Handoff) -> Option<Duration> {
+    let owner = state.assignment(handoff.lead())?.owner.as_ref()?;
+    let waits = handoff.is_fenced && handoff.phase == Phase::Draining;
+    waits.then(|| Duration::from_millis(owner.ttl_ms))
 }
 
 /// The longest time that a phase may last while nothing is reported of it.

@@ -32,7 +32,8 @@ pub struct Assignment {
     /// granted in a strict mode last; 0: there were none. Claims of theirs may still run: nobody waited for them.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub outlived_ttl_ms: u64,
-    /// The longest outage grace, in milliseconds, among those of them whose sessions ended without their word; in a strict
+    /// The longest outage grace, in milliseconds, among those of them whose sessions ended without their word, or the time to
+    /// live of one that was fenced where it is longer; in a strict
     /// mode, until its owner has confirmed the switch, that of the owner: it may not know that it has none any more.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub outlived_grace_ms: u64,

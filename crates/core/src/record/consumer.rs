@@ -8,7 +8,7 @@ use kafka_assigner_types::mode::Mode;
 
 use super::{BegunReport, Extra, Version};
 use crate::reason::FenceReason;
-use kafka_assigner_types::id::{HandoffId, Incarnation};
+use kafka_assigner_types::id::{Epoch, HandoffId, Incarnation};
 use kafka_assigner_types::moment::WallMillis;
 use kafka_assigner_types::name::TopicName;
 
@@ -67,6 +67,10 @@ pub struct Consumer {
     /// of the session removes it first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub suspected: Option<Suspicion>,
+    /// The partitions ("topic/number") that it has to drop, each with the highest epoch of a grant that is over for it whatever
+    /// it has heard, until it says that it has. At most [`MOST_FENCED`](Self::MOST_FENCED). It is told with each heartbeat.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub fenced: BTreeMap<String, Epoch>,
     /// The address for requests for its partitions, for routers; empty: it takes none.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub endpoint: String,
@@ -130,6 +134,8 @@ pub enum Capability {
     Rest,
     /// It says in each heartbeat which of its grants it has not begun.
     Begun,
+    /// It drops the partitions that the answers to its heartbeats name as fenced, and says that it has.
+    Fence,
     /// One that a newer version knows: it is passed over, and kept as it came.
     #[serde(untagged)]
     Other(String),
@@ -216,6 +222,7 @@ impl Consumer {
             busy: BTreeMap::new(),
             begun: None,
             suspected: None,
+            fenced: BTreeMap::new(),
             endpoint: String::new(),
             instance: String::new(),
             client: String::new(),

@@ -186,6 +186,10 @@ pub struct Handoff {
     /// The same of the old owner: that no record is in the works there, that it has stopped, or that it let go.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub old_said: BTreeSet<TopicPartition>,
+    /// True if the old owner did not stop in time, and was fenced of the unit in its registration: it has stopped once it has
+    /// said so there, or one time to live of its session later.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_fenced: bool,
     /// The offsets at which the old owner stopped, of the partitions of which it knows.
     #[serde(default, deserialize_with = "final_offsets", skip_serializing_if = "Vec::is_empty")]
     pub stopped_at: Vec<FinalOffset>,
@@ -289,6 +293,7 @@ impl Handoff {
             old_owner: None,
             said: BTreeSet::new(),
             old_said: BTreeSet::new(),
+            is_fenced: false,
             stopped_at: Vec::new(),
             last_at: None,
             taken: None,

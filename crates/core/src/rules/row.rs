@@ -38,6 +38,8 @@ pub enum Follow {
     },
     /// The old owner's session is ended.
     EndOldSession(FenceReason),
+    /// The old owner's grants of the unit are fenced in its registration; it keeps its session, and everything else.
+    FenceOldOwner,
 }
 
 /// One row of the table.

@@ -1,5 +1,6 @@
 //! The data with which consumers and routers register.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde::Serialize;
@@ -9,7 +10,7 @@ use crate::key::Key;
 use crate::reason::FenceReason;
 use crate::record::{Consumer, Router, Standing};
 use crate::state::{Entry, GroupState, SharedMap};
-use kafka_assigner_types::id::Incarnation;
+use kafka_assigner_types::id::{Epoch, Incarnation, TopicPartition};
 use kafka_assigner_types::moment::millis;
 use kafka_assigner_types::name::MemberName;
 
@@ -41,7 +42,13 @@ pub trait Registration: Serialize + DeserializeOwned {
     fn with_ttl(self, ttl: Duration) -> Self;
 
     /// The same registration without the mark that its process seems to be dead; `None` where it has none.
-    fn unmarked(self) -> Option<Self>;
+    fn unmarked(&self) -> Option<Self>;
+
+    /// The partitions ("topic/number") that it is fenced of, each with the highest epoch that is.
+    fn fenced(&self) -> &BTreeMap<String, Epoch>;
+
+    /// The same registration after its client said that it has dropped `dropped`; `None` where it is fenced of none of these.
+    fn unfenced(&self, dropped: &[(TopicPartition, Epoch)]) -> Option<Self>;
 }
 
 impl Registration for Consumer {
@@ -78,8 +85,22 @@ impl Registration for Consumer {
         Self { ttl_ms: millis(ttl), ..self }
     }
 
-    fn unmarked(self) -> Option<Self> {
-        self.suspected.is_some().then_some(Self { suspected: None, ..self })
+    fn unmarked(&self) -> Option<Self> {
+        self.suspected.is_some().then(|| Self { suspected: None, ..self.clone() })
+    }
+
+    fn fenced(&self) -> &BTreeMap<String, Epoch> {
+        &self.fenced
+    }
+
+    /// A fence of a later grant than the one that was dropped stays.
+    fn unfenced(&self, dropped: &[(TopicPartition, Epoch)]) -> Option<Self> {
+        let is_dropped = |at: &str, fenced: Epoch| {
+            dropped.iter().any(|(dropped, epoch)| *epoch >= fenced && dropped.to_string() == at)
+        };
+        let mut next = self.clone();
+        next.fenced.retain(|at, epoch| !is_dropped(at, *epoch));
+        (next.fenced.len() < self.fenced.len()).then_some(next)
     }
 }
 
@@ -116,7 +137,15 @@ impl Registration for Router {
         Self { ttl_ms: millis(ttl), ..self }
     }
 
-    fn unmarked(self) -> Option<Self> {
+    fn unmarked(&self) -> Option<Self> {
+        None
+    }
+
+    fn fenced(&self) -> &BTreeMap<String, Epoch> {
+        const { &BTreeMap::new() }
+    }
+
+    fn unfenced(&self, _: &[(TopicPartition, Epoch)]) -> Option<Self> {
         None
     }
 }

@@ -26,6 +26,8 @@ pub struct Touched {
     pub registrations: BTreeSet<MemberName>,
     /// Consumers that were marked as dead by their looks, or are not any more.
     pub suspicions: BTreeSet<MemberName>,
+    /// Consumers that were fenced of partitions, or said that they have dropped them.
+    pub fences: BTreeSet<MemberName>,
     /// Members whose view may differ now, and which part of it.
     pub members: BTreeMap<MemberName, Scope>,
     /// Units (by the partition that leads them) of which an assignment, a handoff or an intent changed.
@@ -69,6 +71,7 @@ impl Touched {
         self.leader |= other.leader;
         self.registrations.extend(other.registrations);
         self.suspicions.extend(other.suspicions);
+        self.fences.extend(other.fences);
         other.members.into_iter().for_each(|(name, scope)| self.member(name).merge(scope));
         self.units.extend(other.units);
         other.moves.into_iter().for_each(|(why, moves)| *self.moves.entry(why).or_default() += moves);
@@ -94,6 +97,9 @@ impl Touched {
                 if before.suspected != after.suspected {
                     self.suspicions.insert(name.clone());
                 }
+                if before.fenced != after.fenced {
+                    self.fences.insert(name.clone());
+                }
             }
             _ => {
                 self.membership = true;
@@ -113,7 +119,7 @@ impl GroupState {
         if touched.topics || touched.routers {
             units.extend(self.handoffs.keys().cloned());
         }
-        for name in touched.registrations.iter().chain(&touched.suspicions) {
+        for name in touched.registrations.iter().chain(&touched.suspicions).chain(&touched.fences) {
             units.extend(self.roles.of(name).map(|at| self.lead_of(at)));
         }
         units

@@ -51,7 +51,7 @@ fn a_mark_and_its_removal_change_nothing_else_and_apply_to_what_was_seen_only() 
         let write = mark(&registered(&before), &member(), suspicion(DeathSign::Detached)).unwrap();
         let marked = written(&write);
         assert_eq!(marked, Consumer { suspected: Some(suspicion(DeathSign::Detached)), ..before.clone() });
-        assert_eq!(written(&unmark::<Consumer>(&record(&marked)).unwrap()), before);
+        assert_eq!(written(&unmark::<Consumer>(&record(&marked), &[]).unwrap()), before);
         assert_eq!(written(&unmark_served(&registered(&marked), &member()).unwrap()), before);
     }
 }
@@ -73,10 +73,10 @@ fn who_would_not_say_so_is_ending_or_marked_is_not_marked() {
 fn a_stream_refutes_that_there_is_none_and_not_that_nothing_is_heard() {
     let silent = Consumer { suspected: Some(suspicion(DeathSign::Silent)), ..present() };
     assert_eq!(unmark_served(&registered(&silent), &member()), None);
-    assert!(unmark::<Consumer>(&record(&silent)).is_some(), "a heartbeat does");
-    assert_eq!(unmark::<Consumer>(&record(&present())), None);
+    assert!(unmark::<Consumer>(&record(&silent), &[]).is_some(), "a heartbeat does");
+    assert_eq!(unmark::<Consumer>(&record(&present()), &[]), None);
     let router = Router::new(member().incarnation, 5_000, WallMillis(0));
-    assert_eq!(unmark::<Router>(&Record { value: encode(&router), ..record(&present()) }), None);
+    assert_eq!(unmark::<Router>(&Record { value: encode(&router), ..record(&present()) }, &[]), None);
 }
 
 #[test]

@@ -14,6 +14,7 @@ use crate::record::{
 use crate::route::{Route, route};
 use crate::session::{self, Leaving};
 use crate::stops::{self, Resumption, StopReport};
+use crate::suspicion::unmark;
 use crate::view::{ConsumerView, Role, consumer_view};
 use crate::write::{Write, chunk_unfenced};
 use kafka_assigner_types::id::{HandoffId, Incarnation, Member, Offset, TopicPartition};
@@ -288,6 +289,20 @@ impl TestGroup {
     pub fn hear(&mut self, member: &Member) {
         let registration = self.state.registration(&member.name).expect("it is registered").clone();
         self.rewrite(member, registration.lease, &Consumer { suspected: None, ..(*registration).clone() });
+    }
+
+    /// The member's heartbeat says that it has dropped all that it is fenced of; whether that was anything.
+    ///
+    /// # Panics
+    /// Where the member is not registered.
+    pub fn drop_fenced(&mut self, member: &Member) -> bool {
+        let registration = self.state.registration(&member.name).expect("it is registered");
+        let partitions: Vec<TopicPartition> = self.state.assignments().keys().cloned().collect();
+        let fenced = |at: &TopicPartition| Some((at.clone(), registration.fenced_epoch(at)?));
+        let dropped: Vec<_> = partitions.iter().filter_map(fenced).collect();
+        let key = self.state.layout().encode(&Key::Consumer(member.name.clone()));
+        let lift = self.store.get(&key).and_then(|record| unmark::<Consumer>(record, &dropped));
+        lift.is_some_and(|write| self.apply(&write.unfenced()))
     }
 
     fn rewrite(&mut self, member: &Member, lease: LeaseId, next: &Consumer) {

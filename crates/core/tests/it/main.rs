@@ -6,6 +6,7 @@ mod begun;
 mod busy;
 mod concerns;
 mod earlier_group;
+mod fences;
 mod following;
 mod gaps;
 mod golden_records;

@@ -482,6 +482,24 @@ pub struct HeartbeatRequest {
     /// the change. A grant that makes no progress for GroupConfig.warm_deadline_ms may be moved to another consumer.
     #[prost(message, optional, tag = "22")]
     pub unbegun: ::core::option::Option<UnbegunPartitions>,
+    /// Those of HeartbeatResponse.fenced_partitions that it has dropped by now, each with the epoch that it was told: nothing
+    /// of them acts any more. Each heartbeat lists all that the last answer named, and one that lists others than the one
+    /// before is due within a second of the change. At most 100 are heeded.
+    #[prost(message, repeated, tag = "23")]
+    pub dropped: ::prost::alloc::vec::Vec<FencedPartition>,
+}
+/// A partition that the service has taken from a consumer which never let it go, while its session goes on.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct FencedPartition {
+    /// The topic.
+    #[prost(string, tag = "1")]
+    pub topic: ::prost::alloc::string::String,
+    /// The number of the partition in the topic.
+    #[prost(int32, tag = "2")]
+    pub partition: i32,
+    /// The highest epoch under which the consumer may not act there any more; a later grant has a higher one.
+    #[prost(uint64, tag = "3")]
+    pub epoch: u64,
 }
 /// The partitions that a consumer owns and has not begun to process.
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -594,7 +612,7 @@ pub struct WarmProgress {
     pub left_ms: ::core::option::Option<u64>,
 }
 /// The answer to a heartbeat.
-#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+#[derive(Clone, PartialEq, ::prost::Message)]
 pub struct HeartbeatResponse {
     /// The outcome of the heartbeat.
     #[prost(enumeration = "HeartbeatOutcome", tag = "1")]
@@ -620,6 +638,12 @@ pub struct HeartbeatResponse {
     /// revision and `concerned_revision` not above it, the stream has lost something: the client opens another one.
     #[prost(uint64, optional, tag = "7")]
     pub digest: ::core::option::Option<u64>,
+    /// With HEARTBEAT_OUTCOME_CONFIRMED: the partitions that the client has to drop at once, whatever its stream has told: no
+    /// grant of them up to the epoch is extended by this answer, and none is begun. It drops them as after the loss of the
+    /// session, and says so in HeartbeatRequest.dropped; until then each answer names them. At most 100. Others may be
+    /// granted them one time to live after they are named first, or with that word before.
+    #[prost(message, repeated, tag = "8")]
+    pub fenced_partitions: ::prost::alloc::vec::Vec<FencedPartition>,
 }
 /// The caller of acknowledgements.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -907,6 +931,9 @@ pub enum Capability {
     /// The client fills HeartbeatRequest.unbegun. Without it nobody knows whether it has begun what it was granted, and no grant
     /// that it does not begin is moved.
     Begun = 7,
+    /// The client obeys HeartbeatResponse.fenced_partitions. Without it, or with RENEWAL_SERVER, a client that never lets one
+    /// partition go loses its whole session in `overlap`, and in the stricter modes keeps the partition.
+    Fence = 8,
 }
 impl Capability {
     /// String value of the enum field names used in the ProtoBuf definition.
@@ -923,6 +950,7 @@ impl Capability {
             Self::Present => "CAPABILITY_PRESENT",
             Self::Rest => "CAPABILITY_REST",
             Self::Begun => "CAPABILITY_BEGUN",
+            Self::Fence => "CAPABILITY_FENCE",
         }
     }
     /// Creates an enum from field names used in the ProtoBuf definition.
@@ -936,6 +964,7 @@ impl Capability {
             "CAPABILITY_PRESENT" => Some(Self::Present),
             "CAPABILITY_REST" => Some(Self::Rest),
             "CAPABILITY_BEGUN" => Some(Self::Begun),
+            "CAPABILITY_FENCE" => Some(Self::Fence),
             _ => None,
         }
     }
@@ -3461,6 +3490,9 @@ pub struct Consumer {
     /// The number of partitions that it owns and has not begun, or of which it has not said yet that it has.
     #[prost(uint32, tag = "21")]
     pub not_begun: u32,
+    /// The number of partitions that it was fenced of, since it never let them go, and that it has not said to have dropped.
+    #[prost(uint32, tag = "22")]
+    pub fenced: u32,
 }
 /// A session whose process seems to be dead: it is given nothing, and taken over unless it is heard.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]

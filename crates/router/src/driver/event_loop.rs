@@ -216,7 +216,7 @@ impl<C: Cutover, T: RoutingTransport> Driver<C, T> {
             SessionAction::Opened { incarnation, lease } => self.opened(incarnation, lease),
             SessionAction::News(update) => self.update(update),
             // No other process waits for the claim of a router, or takes anything from it.
-            SessionAction::SayStopped { .. } | SessionAction::NobodyTakes => {}
+            SessionAction::SayStopped { .. } | SessionAction::NobodyTakes | SessionAction::Fenced(_) => {}
             SessionAction::Lost(loss) => {
                 warn!(group = &*self.group, router = self.options.name, ?loss, "session lost");
                 self.status.send_modify(|status| status.sessions_lost += 1);

@@ -120,6 +120,7 @@ pub(super) fn consumer(
         instance: consumer.instance.clone(),
         ending_because,
         suspected: consumer.suspected.as_ref().map(suspicion),
+        fenced: u32::try_from(consumer.fenced.len()).unwrap_or(u32::MAX),
         ..shown
     }
 }

@@ -211,6 +211,7 @@ const fn capability(wire: v1::Capability) -> Option<Capability> {
         v1::Capability::Present => Some(Capability::Present),
         v1::Capability::Rest => Some(Capability::Rest),
         v1::Capability::Begun => Some(Capability::Begun),
+        v1::Capability::Fence => Some(Capability::Fence),
     }
 }
 

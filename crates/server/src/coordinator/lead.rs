@@ -196,6 +196,10 @@ impl Leading<'_> {
         metrics.step(group.name(), action);
         let (group, step, unit) = (group.name(), &action.step, action.unit.first().map(ToString::to_string));
         match step {
+            Step::Fence { member } => {
+                tracing::warn!(%group, unit, %member, partitions = action.unit.len(),
+                    "it never let the unit go: fenced of it, and of nothing else");
+            }
             Step::Cancel { .. } | Step::EndSession { .. } | Step::Grant { .. } => {
                 tracing::info!(%group, unit, %step, "step");
             }

@@ -48,6 +48,7 @@ pub(super) struct Families {
     pub(super) behind_heartbeats: Family<GroupLabel, Counter>,
     pub(super) unattached: Family<GroupLabel, Counter>,
     pub(super) takeovers: Family<GroupLabel, Counter>,
+    pub(super) fenced: Family<GroupLabel, Counter>,
     pub(super) suspected: Family<GroupLabel, Gauge>,
     pub(super) out_of_touch: Gauge,
     pub(super) streams: Family<ReasonLabel, Counter>,
@@ -94,6 +95,7 @@ impl Metrics {
             behind_heartbeats: Family::default(),
             unattached: Family::default(),
             takeovers: Family::default(),
+            fenced: Family::default(),
             suspected: Family::default(),
             out_of_touch: Gauge::default(),
             streams: Family::default(),
@@ -149,6 +151,9 @@ impl Metrics {
         }
         if matches!(action.step, Step::EndSession { why: FenceReason::Suspected, .. }) {
             self.0.takeovers.get_or_create(&of(group)).inc();
+        }
+        if matches!(action.step, Step::Fence { .. }) {
+            self.0.fenced.get_or_create(&of(group)).inc_by(action.unit.len() as u64);
         }
     }
 
@@ -292,6 +297,11 @@ impl Families {
             "takeovers",
             "Sessions that were ended because their processes seemed to be dead",
             self.takeovers.clone(),
+        );
+        registry.register(
+            "partitions_fenced",
+            "Partitions that were taken from consumers which never let them go, while their sessions go on",
+            self.fenced.clone(),
         );
         registry.register(
             "groups_out_of_touch",

@@ -43,10 +43,10 @@ impl RouterService {
         let registered = Registered::<Router>::at(&self.instance, &group, &router);
         let deadline = Instant::now() + registered.patience();
         let seen = request.seen.as_ref().map(|seen| floor(&group, seen)).unwrap_or_default();
-        let mut confirmation = registered.confirm(lease, seen, deadline).await;
+        let mut confirmation = registered.confirm(lease, seen, &[], deadline).await;
         let metrics = self.instance.metrics();
         metrics.heartbeat(group.name(), confirmation.label());
-        if matches!(confirmation, Confirmation::Confirmed) {
+        if matches!(confirmation, Confirmation::Confirmed { .. }) {
             let (stream, ttl) = (request.stream.as_ref(), registered.ttl());
             let heard = HeardMember { group: &group, member: &router, stream, ttl };
             heard.measure(metrics, group.read(|state| state.route_concern(&router)));

@@ -10,11 +10,11 @@ use kafka_assigner_core::reason::CancelReason;
 use kafka_assigner_core::record::{HandoffRecord, Phase, decode};
 use kafka_assigner_core::state::{Entry, GroupState};
 use kafka_assigner_proto::v1::{
-    AckOutcome, BusyPartition, FenceReason, HandledRecord, HeartbeatOutcome, PartitionAck, RegisterRequest,
-    WarmProgress,
+    AckOutcome, BusyPartition, Capability, FenceReason, FencedPartition, HandledRecord, HeartbeatOutcome,
+    ListConsumersRequest, PartitionAck, RegisterRequest, WarmProgress,
 };
 use kafka_assigner_proto::{Reason, ReasonExt as _};
-use kafka_assigner_server::Options;
+use kafka_assigner_server::{AdminService, Options};
 use kafka_assigner_store::Store as _;
 use kafka_assigner_store::faulty::{Fault, Outage};
 use kafka_assigner_types::id::TopicPartition;
@@ -207,6 +207,46 @@ async fn who_never_releases_loses_its_session() {
     assert_eq!(old.heartbeat().await.outcome(), HeartbeatOutcome::Fenced);
     new.until("both", |roles| roles.assigned.len() == 2).await;
     cluster.until("the session ran out", |state| state.consumers().len() == 1).await;
+    cluster.stop().await;
+}
+
+/// A client that can be fenced of one partition.
+fn fenceable(name: &str) -> RegisterRequest {
+    let mut request = full(name, &format!("{name}-1"));
+    request.capabilities.push(Capability::Fence.into());
+    request
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_never_releases_and_knows_fences_keeps_its_session_and_the_rest() {
+    let cluster = Cluster::tuned(1, 2, impatient).await;
+    let mut old = Member::register(&cluster.nodes[0], fenceable("a")).await.expect("it registers");
+    old.until("both", |roles| roles.assigned.len() == 2).await;
+    let given = old.roles.assigned.clone();
+    let mut new = Worker::start(&cluster.nodes, "b").await;
+    old.until("it shall release", |roles| roles.releasing.len() == 1).await;
+    assert_eq!(old.heartbeat().await.fenced_partitions, []);
+    old.until("it is over", |roles| roles.releasing.is_empty()).await;
+    let named = old.heartbeat().await.fenced_partitions;
+    let [fenced] = &named[..] else { panic!("one is fenced: {named:?}") };
+    let was = given.values().find(|given| given.partition == fenced.partition).expect("it had it");
+    assert_eq!((fenced.epoch, old.roles.assigned.len()), (was.epoch, 1));
+    let list = || ListConsumersRequest { group: "g".to_owned(), ..ListConsumersRequest::default() };
+    let admin = AdminService::new(cluster.nodes[0].instance.clone());
+    let shown = admin.list_consumers(list()).await.unwrap().consumers;
+    assert_eq!((shown[0].fenced, shown[1].fenced), (1, 0));
+    let earlier = FencedPartition { epoch: fenced.epoch - 1, ..fenced.clone() };
+    assert_eq!(old.dropped(vec![earlier]).await.fenced_partitions, named, "that is not what is asked");
+    let answer = old.dropped(named).await;
+    assert_eq!((answer.outcome(), answer.fenced_partitions), (HeartbeatOutcome::Confirmed, vec![]));
+    let is_lifted = |state: &GroupState| {
+        state.consumers().values().filter_map(Entry::readable).all(|consumer| consumer.fenced.is_empty())
+    };
+    cluster.until("the word is seen", is_lifted).await;
+    new.until("its half", |roles| roles.assigned.len() == 1).await;
+    cluster.until("it is calm", is_settled).await;
+    let metrics = cluster.nodes[0].metrics();
+    assert!(metrics.contains("partitions_fenced_total{group=\"g\"} 1"), "{metrics}");
     cluster.stop().await;
 }
 

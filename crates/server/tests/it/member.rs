@@ -7,11 +7,11 @@ use kafka_assigner_proto::v1::assignment_command::Command;
 use kafka_assigner_proto::v1::kafka_assigner_server::KafkaAssigner;
 use kafka_assigner_proto::v1::{
     AckOutcome, AckResult, AssignedPartition, AssignmentCommand, BusyPartition, Caller, Capability,
-    CatchUpPartition, DeregisterMode, DeregisterRequest, DrainPartition, DrainedPartition, Fenced, GoAway,
-    HeartbeatRequest, HeartbeatResponse, PartitionAck, PartitionCaughtUpRequest, PartitionDrainedRequest,
-    PartitionReadyRequest, PartitionReleasedRequest, PartitionRestedRequest, PartitionTakenRequest,
-    RegisterRequest, ReleasePartition, Renewal, Seen, StoppedPartition, StreamState, UnbegunPartition,
-    UnbegunPartitions, WarmFailedRequest, WarmFailure, WarmPartition, WarmProgress,
+    CatchUpPartition, DeregisterMode, DeregisterRequest, DrainPartition, DrainedPartition, Fenced,
+    FencedPartition, GoAway, HeartbeatRequest, HeartbeatResponse, PartitionAck, PartitionCaughtUpRequest,
+    PartitionDrainedRequest, PartitionReadyRequest, PartitionReleasedRequest, PartitionRestedRequest,
+    PartitionTakenRequest, RegisterRequest, ReleasePartition, Renewal, Seen, StoppedPartition, StreamState,
+    UnbegunPartition, UnbegunPartitions, WarmFailedRequest, WarmFailure, WarmPartition, WarmProgress,
 };
 use kafka_assigner_server::Commands;
 use tokio::time::timeout;
@@ -292,6 +292,11 @@ impl Member {
     pub(crate) async fn unbegun(&self, partitions: Vec<UnbegunPartition>) -> HeartbeatResponse {
         let unbegun = Some(UnbegunPartitions { partitions, unnamed: 0 });
         self.report(HeartbeatRequest { unbegun, ..HeartbeatRequest::default() }).await.expect("an answer")
+    }
+
+    /// Sends a heartbeat that names the fenced partitions that it has dropped.
+    pub(crate) async fn dropped(&self, dropped: Vec<FencedPartition>) -> HeartbeatResponse {
+        self.report(HeartbeatRequest { dropped, ..HeartbeatRequest::default() }).await.expect("an answer")
     }
 
     async fn report(&self, report: HeartbeatRequest) -> Result<HeartbeatResponse, Status> {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use kafka_assigner_proto::v1::{
-    DeregisterMode, DeregisterResponse, FenceReason, HeartbeatResponse, Seen, StreamState,
+    DeregisterMode, DeregisterResponse, FenceReason, FencedPartition, HeartbeatResponse, Seen, StreamState,
 };
 use kafka_assigner_types::id::Incarnation;
 use kafka_assigner_types::kv::LeaseId;
@@ -112,6 +112,9 @@ pub enum SessionAction<N> {
     },
     /// Nobody is there who may take what this member has: to drain further is in vain.
     NobodyTakes,
+    /// The session goes on, but for these partitions: drop them before anything is extended, and begin no grant of them up to
+    /// the epoch. The list takes the place of the one before.
+    Fenced(Vec<FencedPartition>),
     /// The session's claim is valid until then; `None` = it has ended.
     Claim(Option<ClaimTerm>),
     /// A session was opened: the first one, or one after a loss.

@@ -62,6 +62,8 @@ pub struct Session<D: Dialect> {
     insistence: Insistence,
     /// The refusals in a row that asked for a wait.
     asked_to_wait: usize,
+    /// True if the last confirmed heartbeat named partitions that the session is fenced of.
+    is_fenced_in_part: bool,
     /// Until then a digest alone makes no stream deaf.
     digest_paused_until: Option<Moment>,
     /// The end of the time within which an abandoned Register may still take over.
@@ -93,6 +95,7 @@ impl<D: Dialect> Session<D> {
             detachment: Detachment::default(),
             insistence: Insistence::default(),
             asked_to_wait: 0,
+            is_fenced_in_part: false,
             digest_paused_until: None,
             ghost_until: None,
             leaving: None,
@@ -391,6 +394,7 @@ impl<D: Dialect> Session<D> {
         self.detachment.over();
         self.insistence.end();
         self.heartbeats.stop();
+        self.is_fenced_in_part = false;
         self.actions.push(SessionAction::Claim(None));
         self.actions.push(SessionAction::CloseStream);
         if self.life.live().is_some() {

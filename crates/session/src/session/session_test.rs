@@ -13,8 +13,8 @@ use std::time::Duration;
 use kafka_assigner_proto::v1;
 use kafka_assigner_proto::v1::assignment_command::Command;
 use kafka_assigner_proto::v1::{
-    AssignmentCommand, DeregisterMode, FenceReason, Fenced, HeartbeatOutcome, HeartbeatResponse, SessionInfo,
-    Snapshot,
+    AssignmentCommand, DeregisterMode, FenceReason, Fenced, FencedPartition, HeartbeatOutcome,
+    HeartbeatResponse, SessionInfo, Snapshot,
 };
 use tonic::{Code, Status};
 
@@ -34,6 +34,8 @@ struct Rig {
     revision: u64,
     opened: Option<OpenStream>,
     heartbeat: Option<SendHeartbeat>,
+    /// The fences that it passed on, each with the claim that was there then.
+    fences: Vec<(Vec<FencedPartition>, Option<Moment>)>,
     claim: Option<Moment>,
     strict_claim: Option<Moment>,
     roles: Vec<GrantChange>,
@@ -61,6 +63,7 @@ impl Rig {
             opened: None,
             may_overtake: false,
             heartbeat: None,
+            fences: Vec::new(),
             claim: None,
             strict_claim: None,
             roles: Vec::new(),
@@ -101,6 +104,7 @@ impl Rig {
                 }
                 SessionAction::SendDeregister { mode, .. } => self.deregistered.push(mode),
                 SessionAction::NobodyTakes => self.nobody_takes = true,
+                SessionAction::Fenced(fenced) => self.fences.push((fenced, self.claim)),
                 SessionAction::Claim(term) => {
                     self.claim = term.map(|term| term.overlap);
                     self.strict_claim = term.map(|term| term.strict);

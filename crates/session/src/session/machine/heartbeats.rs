@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use kafka_assigner_proto::v1::{HeartbeatOutcome, HeartbeatResponse, StreamState};
+use kafka_assigner_proto::v1::{FencedPartition, HeartbeatOutcome, HeartbeatResponse, StreamState};
 use kafka_assigner_types::claim;
 use kafka_assigner_types::digest::Digest;
 use kafka_assigner_types::moment::Moment;
@@ -71,12 +71,23 @@ impl<D: Dialect> Session<D> {
         self.store.saw(&response.cluster_id, response.revision);
         self.endpoints.learn(&response.endpoints, &mut self.dice);
         match response.outcome() {
-            HeartbeatOutcome::Confirmed => self.confirmed(now, sent, &response),
+            HeartbeatOutcome::Confirmed => {
+                self.fenced_in_part(std::mem::take(&mut response.fenced_partitions));
+                self.confirmed(now, sent, &response);
+            }
             HeartbeatOutcome::StoreUnavailable => self.store_unavailable(now, sent),
             HeartbeatOutcome::Fenced => {
                 self.fenced(now, response.fenced.take().unwrap_or_default());
             }
             HeartbeatOutcome::Unspecified => self.heartbeat_elsewhere(now),
+        }
+    }
+
+    /// What it is fenced of comes before the claim, which is extended for everything else.
+    fn fenced_in_part(&mut self, fenced: Vec<FencedPartition>) {
+        let was_fenced = std::mem::replace(&mut self.is_fenced_in_part, !fenced.is_empty());
+        if was_fenced || self.is_fenced_in_part {
+            self.actions.push(SessionAction::Fenced(fenced));
         }
     }
 

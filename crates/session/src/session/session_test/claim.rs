@@ -25,6 +25,32 @@ fn heartbeats_are_a_third_of_the_ttl_apart_and_extend_from_their_sending() {
     assert_eq!(rig.now, Moment(TTL * 2 / 3));
 }
 
+/// The next heartbeat is due, and is confirmed with these fences.
+fn confirmed_but_for(rig: &mut Rig, fenced: &[FencedPartition]) {
+    let number = rig.wait_for_heartbeat();
+    rig.heartbeat = None;
+    let mut response =
+        HeartbeatResponse { fenced_partitions: fenced.to_vec(), ..HeartbeatResponse::default() };
+    response.set_outcome(HeartbeatOutcome::Confirmed);
+    rig.step(Event::HeartbeatAnswered { number, response });
+}
+
+#[test]
+fn what_is_fenced_is_told_before_the_claim_of_the_rest_is_extended() {
+    let mut rig = Rig::live();
+    let fenced = FencedPartition { topic: "t".to_owned(), partition: 3, epoch: 7 };
+    confirmed_but_for(&mut rig, &[]);
+    assert_eq!(rig.fences, [], "nobody is fenced");
+    let before = rig.claim;
+    confirmed_but_for(&mut rig, std::slice::from_ref(&fenced));
+    assert_eq!(rig.fences, [(vec![fenced], before)]);
+    assert!(rig.claim > before && rig.losses.is_empty());
+    confirmed_but_for(&mut rig, &[]);
+    assert_eq!(rig.fences.last().map(|(fenced, _)| fenced.len()), Some(0), "the service has heard the word");
+    confirmed_but_for(&mut rig, &[]);
+    assert_eq!(rig.fences.len(), 2);
+}
+
 // The store is away for five minutes, then for longer than the grace.
 #[test]
 fn an_answered_outage_keeps_the_claim_for_the_grace() {
