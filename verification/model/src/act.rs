@@ -102,6 +102,8 @@ fn carry_out(protocol: &Protocol, world: &mut World, step: Step) -> Option<()> {
         | Step::LeadUnknown(..)
         | Step::Overdue(..)
         | Step::FreezeOverdue(..)
+        | Step::Fenced(..)
+        | Step::FenceOver(..)
         | Step::Land
         | Step::Abort(..)
         | Step::Depose => leading::lead(protocol, world, step),

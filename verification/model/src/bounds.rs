@@ -56,6 +56,8 @@ pub struct Bounds {
     pub depositions: u8,
     /// A phase outlives its deadline.
     pub deadlines: u8,
+    /// An owner is fenced of a partition, since it did not let it go in time.
+    pub fences: u8,
     /// An operator stops a handoff.
     pub aborts: u8,
     /// A new owner says that it can't.

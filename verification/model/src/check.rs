@@ -153,6 +153,7 @@ impl World {
         let is_stopped = !handoff.mode.is_strict()
             || !(is_complete || handoff.phase == Phase::CatchingUp)
             || says(&handoff.old, &|said| matches!(said, Said::Drained(_)))
+            || handoff.is_fenced
             || !self.sessions.iter().any(|s| s.member == handoff.old && self.is_unstoppable(s));
         let has_rested = handoff.phase != Phase::Freezing
             || says(&handoff.old, &|said| said == Said::Rested)

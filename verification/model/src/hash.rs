@@ -92,7 +92,7 @@ impl World {
             (session.alive, session.fenced, session.is_heard, session.instance).hash(state);
             (&session.roles, &session.topics).hash(state);
             (&session.works, &session.in_works).hash(state);
-            (&session.holds, &session.said).hash(state);
+            (&session.holds, &session.said, &session.fences).hash(state);
         }
         for router in &self.routers {
             ranks.rank(router.seen).hash(state);

@@ -9,12 +9,13 @@ use kafka_assigner_core::advance::{advance, advance_by};
 use kafka_assigner_core::claim::{Leases, Remaining, doubtful};
 use kafka_assigner_core::key::{DEFAULT_PREFIX, Key, Layout};
 use kafka_assigner_core::leader::{Leader, LeaderContext, Memory, Pass, StepInputs};
-use kafka_assigner_core::record::Phase;
+use kafka_assigner_core::reason::CancelReason;
+use kafka_assigner_core::record::{Handoff, HandoffRecord, Phase, encode};
 use kafka_assigner_core::rules::{OVERLAP, Rule, of_mode};
 use kafka_assigner_core::state::GroupState;
 use kafka_assigner_core::test_group::MapStore;
 use kafka_assigner_strategies::Registry;
-use kafka_assigner_types::id::TopicPartition;
+use kafka_assigner_types::id::{HandoffId, TopicPartition};
 use kafka_assigner_types::kv::{Change, LeaseId, Op, Revision, Txn};
 use kafka_assigner_types::moment::{Moment, WallMillis};
 
@@ -269,6 +270,30 @@ impl Scene {
     pub fn in_three_phases(&self) -> Vec<Action> {
         let step = |at| advance_by(OVERLAP, &self.state, at, self.context(DECIDING));
         self.state.handoffs().keys().filter_map(step).collect()
+    }
+
+    /// The same by a leader that has called an earlier move of it off, since its owner did not stop in time.
+    #[must_use]
+    pub fn overdue_again(&self, at: &TopicPartition) -> Option<Action> {
+        let handoff = self.state.handoff(at)?;
+        let why = CancelReason::Deadline { phase: Phase::Draining, after_ms: 0, missing: Vec::new() };
+        let (id, cancelled) = (HandoffId::new("earlier"), Some(why));
+        let earlier = Handoff { id, cancelled, ..handoff.in_phase(Phase::Cancelled) };
+        let key = self.state.layout().encode(&Key::Handoff(at.clone()));
+        let called_off = self.written(vec![Op::put(key, encode(&HandoffRecord::Lead(Box::new(earlier))))]);
+        let mut memory = self.memory.clone();
+        for state in [&called_off.state, &self.state] {
+            let _ended = memory.see_phase(state, at, BEGUN);
+        }
+        advance(&self.state, at, LeaderContext { memory: &memory, ..self.context(OVERDUE) })
+    }
+
+    /// The partitions whose handoff waits until its old owner, which was fenced, has stopped.
+    pub fn fenced(&self) -> impl Iterator<Item = &TopicPartition> {
+        let waits = |at: &&TopicPartition| {
+            self.state.handoff(at).is_some_and(|h| h.is_fenced && h.phase == Phase::Draining)
+        };
+        self.state.handoffs().keys().filter(waits)
     }
 
     fn step_at(&self, at: &TopicPartition, moment: Moment) -> Option<Action> {

@@ -49,6 +49,8 @@ pub struct Session {
     pub in_works: BTreeSet<TopicPartition>,
     /// What it holds of partitions in the strict modes.
     pub holds: BTreeMap<TopicPartition, Hold>,
+    /// The partitions that it was told it is fenced of, each up to an epoch.
+    pub fences: BTreeMap<TopicPartition, Epoch>,
     /// What it has said of which partition of which handoff.
     pub said: BTreeSet<(HandoffId, TopicPartition, Said)>,
 }
@@ -130,7 +132,26 @@ impl Session {
             && (self.claim || self.has_grace && is_overlap())
             && (self.works.contains(at)
                 || self.in_works.contains(at)
-                || matches!(self.roles.get(at), Some(Role::Owner { .. })))
+                || matches!(self.roles.get(at), Some(Role::Owner { epoch, .. }) if !self.has_heard(at, *epoch)))
+    }
+
+    /// True if it was told that it is fenced of `at` up to `epoch`, or beyond.
+    #[must_use]
+    pub fn has_heard(&self, at: &TopicPartition, epoch: Epoch) -> bool {
+        self.fences.get(at).is_some_and(|fenced| *fenced >= epoch)
+    }
+
+    /// Takes in what it is fenced of, and drops it: what it has of `at` is what was `committed` there.
+    pub fn drop_fenced(&mut self, at: &TopicPartition, epoch: Epoch, committed: u8) {
+        self.fences.insert(at.clone(), epoch);
+        if self.holds.get(at).is_some_and(|hold| hold.epoch > epoch) {
+            return;
+        }
+        self.works.remove(at);
+        self.in_works.remove(at);
+        if let Some(hold) = self.holds.get_mut(at) {
+            *hold = Hold { position: Some(committed), is_stopped: true, has_fence: false, ..*hold };
+        }
     }
 
     /// What it has to say of a partition now.
@@ -218,6 +239,7 @@ impl Session {
         self.roles.clear();
         self.topics.clear();
         self.holds.clear();
+        self.fences.clear();
         self.claim = false;
         self.has_grace = false;
         self.is_beating = false;

@@ -40,6 +40,10 @@ pub enum Step {
     Overdue(usize, TopicPartition, bool),
     /// A freeze that waits for a router which stands still is overdue.
     FreezeOverdue(usize, TopicPartition),
+    /// An owner that was asked to stop before, or to let go, says nothing: it is fenced.
+    Fenced(usize, TopicPartition),
+    /// One time to live has passed since a fence was seen.
+    FenceOver(usize, TopicPartition),
     /// The write of unknown outcome arrives at the store.
     Land,
     /// An operator asks an instance to stop a handoff.
@@ -171,6 +175,9 @@ impl Protocol {
             steps.extend((0..decided).map(|number| Step::Lead(instance, number)));
         }
         (0..world.sessions.len()).for_each(|number| self.progress_of(world, number, steps));
+        for instance in (0..world.views.len()).filter(|instance| world.terms[*instance].is_some()) {
+            steps.extend(world.views[instance].fenced().map(|at| Step::FenceOver(instance, at.clone())));
+        }
         self.progress_of_routers(world, steps);
         steps.extend((0..world.sessions.len()).filter(|number| world.is_awaited(*number)).map(Step::Forgo));
         let graced = world.sessions.iter().enumerate().filter(|(_, session)| session.has_grace);
@@ -190,7 +197,8 @@ impl Protocol {
             steps.push(Step::BeatAnswered(number));
         } else if session.is_active()
             && (self.has_to_beat(session, is_registered, is_strict)
-                || world.is_suspected(session) && !session.is_heard)
+                || world.is_suspected(session) && !session.is_heard
+                || is_registered && world.is_fenced_of_any(session))
         {
             steps.push(Step::Beat(number));
         }
@@ -274,6 +282,9 @@ impl Protocol {
             if left.deadlines > 0 && world.terms[instance].is_some() {
                 steps.push(Step::Overdue(instance, at.clone(), false));
                 steps.extend(may_be_late.then(|| Step::Overdue(instance, at.clone(), true)));
+            }
+            if left.fences > 0 && world.terms[instance].is_some() {
+                steps.push(Step::Fenced(instance, at.clone()));
             }
             steps.extend((left.aborts > 0).then(|| Step::Abort(instance, at.clone())));
         }

@@ -90,6 +90,7 @@ fn overlap() -> Vec<Scenario> {
             "switched, with an outage grace",
             switched(Overlap, Exclusive, |b| (b.graces, b.pauses, b.expiries, b.drains) = (1, 1, 1, 0)),
         ),
+        scenario("switched, fenced", switched(Overlap, Exclusive, |b| (b.fences, b.drains) = (1, 0))),
         scenario(
             "switched, given back",
             switched(Overlap, Exclusive, |b| (b.crashes, b.deadlines, b.expiries) = (1, 1, 1)),
@@ -172,6 +173,8 @@ fn exclusive() -> Vec<Scenario> {
             strict(|b| (b.suspicions, b.ends, b.pauses, b.slow_beats, b.drains) = (1, 1, 1, 1, 0)),
         ),
         scenario("suspicion of one that drains", strict(|b| (b.suspicions, b.crashes) = (1, 1))),
+        scenario("fenced", strict(|b| (b.fences, b.pauses, b.records, b.commits) = (1, 1, 1, 1))),
+        scenario("fenced, and catches up", strict(|b| (b.catch_up, b.fences, b.aborts) = (true, 1, 1))),
         scenario("a set catches up", set(|b| (b.catch_up, b.failures, b.records) = (true, 1, 1))),
     ]
 }
@@ -287,6 +290,12 @@ fn overlap_faults() -> Vec<Fault> {
             switched(Overlap, Exclusive, |b| (b.graces, b.pauses, b.expiries, b.drains) = (1, 1, 1, 0)),
             Invariant::SingleHolder,
         ),
+        fault(
+            "switched past a fence",
+            Variant::FenceUnwaited,
+            switched(Overlap, Exclusive, |b| (b.fences, b.drains) = (1, 0)),
+            Invariant::SingleHolder,
+        ),
         fault("mark removed late", Variant::MarkRemovedLate, two(|b| b.suspicions = 1), Invariant::Heard),
         fault("takeover unguarded", Variant::TakeoverUnguarded, two(|b| b.suspicions = 1), Invariant::Heard),
         fault("never cleared", Variant::NeverCleared, two(|b| b.crashes = 1), Invariant::Liveness),
@@ -370,6 +379,8 @@ fn exclusive_faults() -> Vec<Fault> {
             strict(|b| (b.names, b.present, b.drains, b.deadlines, b.records) = (3, 3, 2, 2, 1)),
             Invariant::NoLostWork,
         ),
+        fault("fence unwaited", Variant::FenceUnwaited, strict(|b| b.fences = 1), one),
+        fault("fence disobeyed", Variant::FenceDisobeyed, strict(|b| b.fences = 1), one),
         fault(
             "release drops its offset",
             Variant::ReleaseDropsOffset,

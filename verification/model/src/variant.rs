@@ -98,4 +98,8 @@ pub enum Variant {
     RestUnawaited,
     /// An owner that rests begins records.
     BegunAfterRest,
+    /// What was fenced is granted to another one at once.
+    FenceUnwaited,
+    /// A client says that it has dropped what it was fenced of, and works on.
+    FenceDisobeyed,
 }

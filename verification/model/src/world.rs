@@ -8,13 +8,13 @@ use bytes::Bytes;
 use kafka_assigner_core::claim::{Leases, Remaining, doubtful};
 use kafka_assigner_core::key::Key;
 use kafka_assigner_core::record::{
-    Capability, Consumer, GroupConfig, LeaderRecord, Renewal, Source, Standing, Topic, encode,
+    Capability, Consumer, GroupConfig, Handoff, LeaderRecord, Renewal, Source, Standing, Topic, encode,
 };
 use kafka_assigner_core::session::open;
 use kafka_assigner_core::state::Presence;
 use kafka_assigner_core::test_group::tp;
 use kafka_assigner_types::claim::LONGEST_OUTAGE_GRACE;
-use kafka_assigner_types::id::{HandoffId, Incarnation, Member, TopicPartition};
+use kafka_assigner_types::id::{Epoch, HandoffId, Incarnation, Member, TopicPartition};
 use kafka_assigner_types::kv::{Lease, LeaseId, Op, Revision, Txn};
 use kafka_assigner_types::moment::{WallMillis, millis};
 
@@ -57,6 +57,8 @@ pub struct World {
     pub excused: BTreeSet<TopicPartition>,
     /// True if the owner changes without the words of the phases in between, see [`crate::Variant::ThreePhases`].
     pub has_three_phases: bool,
+    /// True if clients can be fenced of single partitions.
+    pub knows_fences: bool,
     /// The outage grace of every session, in milliseconds; 0 where none is played.
     pub outage_grace_ms: u64,
     /// The last freeze that a router kept from ending, as it stood and as it was called off, and how many there were.
@@ -119,10 +121,11 @@ pub(crate) fn lease(number: usize) -> Lease {
 }
 
 /// The registration of a client that can do everything.
-pub(crate) fn registration(incarnation: Incarnation, outage_grace_ms: u64) -> Consumer {
+pub(crate) fn registration(incarnation: Incarnation, outage_grace_ms: u64, knows_fences: bool) -> Consumer {
     let consumer = Consumer::new(incarnation, 30_000, Renewal::Client, WallMillis(0));
     let consumer = Consumer { outage_grace_ms, ..consumer };
-    let capabilities = [Capability::Taken, Capability::Drain, Capability::CatchUp, Capability::Rest].into();
+    let all = [Capability::Taken, Capability::Drain, Capability::CatchUp, Capability::Rest];
+    let capabilities = all.into_iter().chain(knows_fences.then_some(Capability::Fence)).collect();
     Consumer { capabilities, ..consumer }
 }
 
@@ -152,6 +155,7 @@ impl World {
             excused: partitions,
             has_three_phases: false,
             has_blind_ends: false,
+            knows_fences: bounds.fences > 0,
             outage_grace_ms: if bounds.graces > 0 { millis(LONGEST_OUTAGE_GRACE) } else { 0 },
             missed: None,
             broken: None,
@@ -201,7 +205,7 @@ impl World {
 
     /// The registration of a client of this world.
     pub(crate) fn registration(&self, incarnation: Incarnation) -> Consumer {
-        registration(incarnation, self.outage_grace_ms)
+        registration(incarnation, self.outage_grace_ms, self.knows_fences)
     }
 
     /// A process of the consumer `number` registers, in the place of whoever is registered under the name.
@@ -238,6 +242,7 @@ impl World {
             works: BTreeSet::new(),
             in_works: BTreeSet::new(),
             holds: BTreeMap::new(),
+            fences: BTreeMap::new(),
             said: BTreeSet::new(),
         });
     }
@@ -323,6 +328,30 @@ impl World {
     /// True if the registration of the session is marked as that of a dead process.
     pub(crate) fn is_suspected(&self, session: &Session) -> bool {
         self.now.state.suspicion(&session.member).is_some()
+    }
+
+    /// The partitions that the registration of a session says it is fenced of, each up to an epoch.
+    pub(crate) fn fences_of(&self, session: &Session) -> BTreeMap<TopicPartition, Epoch> {
+        let registration = self.now.state.registration_of(&session.member);
+        let fence = |at: TopicPartition| Some((at.clone(), registration?.fenced_epoch(&at)?));
+        self.partitions().filter_map(fence).collect()
+    }
+
+    /// True if a session has to hear of a fence, or its word about one to be heard.
+    pub(crate) fn is_fenced_of_any(&self, session: &Session) -> bool {
+        self.knows_fences && !self.fences_of(session).is_empty()
+    }
+
+    /// True if a session has not heard yet that it was fenced.
+    pub(crate) fn has_unheard_fence(&self, session: &Session) -> bool {
+        self.knows_fences && self.fences_of(session).iter().any(|(at, epoch)| !session.has_heard(at, *epoch))
+    }
+
+    /// True if the old owner of `handoff`, which was fenced, may still act: it was confirmed within its time to live, and not
+    /// told.
+    pub(crate) fn may_act_on_fenced(&self, handoff: &Handoff) -> bool {
+        let may_act = |s: &&Session| s.member == handoff.old && s.is_active() && s.claim;
+        self.sessions.iter().filter(may_act).any(|session| self.has_unheard_fence(session))
     }
 
     /// The number of live sessions, by the store's own account, that work on `at`.

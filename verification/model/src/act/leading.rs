@@ -49,6 +49,13 @@ pub(super) fn lead(protocol: &Protocol, world: &mut World, step: Step) -> Option
                 perform(protocol, world, instance, &decision)?;
             }
         }
+        Step::Fenced(instance, at) => fence_owner(protocol, world, instance, &at)?,
+        Step::FenceOver(instance, at) => {
+            let handoff = world.views[instance].state.handoff(&at)?;
+            (!world.may_act_on_fenced(handoff) || protocol.variant == Variant::FenceUnwaited).then_some(())?;
+            let decision = world.views[instance].overdue(&at)?;
+            perform(protocol, world, instance, &decision)?;
+        }
         Step::FreezeOverdue(instance, at) => call_freeze_off(protocol, world, instance, &at)?,
         Step::Land => {
             let late = world.limbo.take()?;
@@ -80,6 +87,18 @@ fn call_freeze_off(
     let missed = world.missed.as_ref().map_or(0, |(.., times)| *times);
     if protocol.variant != Variant::MissesForgotten {
         world.missed = Some((froze, Arc::clone(&world.now), (missed + 1).min(MOST_MISSED)));
+    }
+    Some(())
+}
+
+/// The owner that the handoff at `at` waits for is fenced of it. What it has done and not committed is done again.
+fn fence_owner(protocol: &Protocol, world: &mut World, instance: usize, at: &TopicPartition) -> Option<()> {
+    let decision = world.views[instance].overdue_again(at)?;
+    matches!(decision.step, Decision::Fence { .. }).then_some(())?;
+    world.left.fences -= 1;
+    perform(protocol, world, instance, &decision)?;
+    for of in &decision.unit {
+        world.logs.entry(of.clone()).and_modify(|log| log.is_excused = true);
     }
     Some(())
 }
@@ -386,8 +405,12 @@ fn waits_to_switch(view: &Scene) -> bool {
 fn quiet(protocol: &Protocol, world: &World, instance: usize) -> Quiet {
     let state = &world.views[instance].state;
     let former = || world.sessions.iter().filter(|s| state.presence(&s.member).is_over() && s.is_active());
-    let has_claim = former().any(|session| session.claim) && protocol.variant != Variant::SwitchedAtOnce;
-    let has_grace = former().any(|session| session.has_grace) && protocol.variant != Variant::GraceForgotten;
+    let waits = protocol.variant != Variant::FenceUnwaited;
+    let unheard = || world.sessions.iter().filter(|s| waits && s.is_active() && world.has_unheard_fence(s));
+    let has_claim = former().any(|session| session.claim) && protocol.variant != Variant::SwitchedAtOnce
+        || unheard().any(|session| session.claim);
+    let has_grace = former().any(|session| session.has_grace) && protocol.variant != Variant::GraceForgotten
+        || unheard().any(|session| session.has_grace);
     match (has_claim, has_grace) {
         (true, _) => Quiet::No,
         (false, true) => Quiet::Claims,

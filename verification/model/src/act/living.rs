@@ -3,7 +3,7 @@
 use kafka_assigner_core::key::Key;
 use kafka_assigner_core::reason::FenceReason;
 use kafka_assigner_core::record::{Consumer, DeathSign, Extra, GroupConfig, Suspicion, encode};
-use kafka_assigner_core::session::{Leaving, check, end, leave};
+use kafka_assigner_core::session::{Leaving, Registration as _, check, end, leave};
 use kafka_assigner_types::kv::{Lease, Op, Txn};
 use kafka_assigner_types::moment::WallMillis;
 
@@ -142,10 +142,36 @@ fn answer_beat(protocol: &Protocol, world: &mut World, number: usize) -> Option<
         if protocol.variant != Variant::MarkRemovedLate && world.is_suspected(&world.sessions[number]) {
             unmark(world, number)?;
         }
+        hear_fences(protocol, world, number)?;
         world.sessions[number].is_heard = true;
         confirm(&mut world.sessions[number]);
     } else {
         stop(world, number, true);
+    }
+    Some(())
+}
+
+/// What the client says it has dropped goes from its registration, and it is told of the rest before it is confirmed.
+fn hear_fences(protocol: &Protocol, world: &mut World, number: usize) -> Option<()> {
+    if !world.is_fenced_of_any(&world.sessions[number]) {
+        return Some(());
+    }
+    let session = &world.sessions[number];
+    let (heard, news): (Vec<_>, Vec<_>) =
+        world.fences_of(session).into_iter().partition(|(at, epoch)| session.has_heard(at, *epoch));
+    let registration = world.now.state.registration_of(&session.member)?;
+    if let Some(next) = registration.unfenced(&heard) {
+        let key = world.now.state.layout().encode(&Key::Consumer(session.member.name.clone()));
+        let put = Op::put_leased(key, encode(&next), session.lease);
+        world.apply(&Txn::guarded(Vec::new(), vec![put])).then_some(())?;
+    }
+    for (at, epoch) in news {
+        let committed = world.logs.get(&at).map_or(0, |log| log.committed);
+        let session = &mut world.sessions[number];
+        match protocol.variant {
+            Variant::FenceDisobeyed => drop(session.fences.insert(at, epoch)),
+            _ => session.drop_fenced(&at, epoch, committed),
+        }
     }
     Some(())
 }

@@ -37,7 +37,7 @@ fn owned(session: &Session, at: &TopicPartition) -> Option<(Epoch, Mode, Option<
 fn start(protocol: &Protocol, world: &mut World, number: usize, at: TopicPartition) -> Option<()> {
     let session = &world.sessions[number];
     let (epoch, mode, start) = owned(session, &at)?;
-    (!session.works.contains(&at)).then_some(())?;
+    (!session.works.contains(&at) && !session.has_heard(&at, epoch)).then_some(())?;
     if world.logs.contains_key(&at) {
         (session.claim || !mode.is_strict()).then_some(())?;
         match mode {

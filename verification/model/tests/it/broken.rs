@@ -43,6 +43,9 @@ caught! {
     a_reconnect_that_registers_again_brings_back_what_is_gone: "reconnect registers";
     a_stricter_mode_that_begins_at_once_meets_those_who_owned_it_before: "switched at once";
     a_stricter_mode_that_does_not_wait_for_an_outage_grace_meets_one_who_goes_on_by_it: "grace forgotten";
+    a_stricter_mode_that_does_not_wait_for_a_fence_meets_one_who_has_not_heard: "switched past a fence";
+    what_is_granted_before_its_owner_can_have_heard_of_the_fence_has_two: "fence unwaited";
+    a_client_that_works_on_after_a_fence_meets_the_next_owner: "fence disobeyed";
     a_handoff_that_only_its_old_owner_clears_stays_when_that_one_dies: "never cleared";
     a_mark_that_is_removed_after_the_answer_ends_one_who_was_heard: "mark removed late";
     an_end_that_is_not_guarded_on_the_mark_ends_one_who_was_heard: "takeover unguarded";
