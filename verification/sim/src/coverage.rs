@@ -2,10 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use bytes::Bytes;
 use kafka_assigner_core::key::{Key, Layout};
 use kafka_assigner_core::reason::{FenceReason, Reason};
 use kafka_assigner_core::record::{Assignment, Consumer, DeathSign, HandoffRecord, Phase, Standing, decode};
 use kafka_assigner_router::Unsent;
+use kafka_assigner_types::id::Epoch;
 use kafka_assigner_types::kv::Change;
 
 use crate::fault::{Fault, Strike};
@@ -24,6 +26,8 @@ pub struct Coverage {
     pub coverage: Counters,
     /// Handoffs that went through.
     pub handoffs: u64,
+    /// The partitions of which each registration is fenced, as it was written last.
+    fences: BTreeMap<Bytes, BTreeMap<String, Epoch>>,
 }
 
 impl Coverage {
@@ -73,6 +77,7 @@ impl Coverage {
             "partitions_rested",
             "records",
             "takeovers",
+            "partitions_fenced",
             "marked_silent",
             "handoffs_ahead",
             "granted_warm",
@@ -117,9 +122,10 @@ impl Coverage {
                 let Ok(consumer) = decode::<Consumer>(&record.value) else { return };
                 if consumer.standing == Standing::Ending(FenceReason::Suspected) {
                     count(&mut self.coverage, "takeovers");
-                } else if consumer.suspected.is_some_and(|mark| mark.sign == DeathSign::Silent) {
+                } else if consumer.suspected.as_ref().is_some_and(|mark| mark.sign == DeathSign::Silent) {
                     count(&mut self.coverage, "marked_silent");
                 }
+                self.fenced(&record.key, consumer.fenced);
             }
             Some(Key::Assignment(_)) => {
                 let why = decode::<Assignment>(&record.value).map(|assignment| assignment.why);
@@ -128,6 +134,14 @@ impl Coverage {
                 }
             }
             _ => {}
+        }
+    }
+
+    /// Counts the partitions that a registration is fenced of, and was not when it was written before.
+    fn fenced(&mut self, registration: &Bytes, fenced: BTreeMap<String, Epoch>) {
+        let before = self.fences.insert(registration.clone(), fenced.clone()).unwrap_or_default();
+        for _ in fenced.iter().filter(|(at, epoch)| before.get(*at) != Some(epoch)) {
+            count(&mut self.coverage, "partitions_fenced");
         }
     }
 

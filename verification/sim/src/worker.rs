@@ -255,7 +255,7 @@ impl PartitionHandler for Worker {
         if is_slow {
             self.happened(Fault::SlowDrain, context.partition());
             // Requests wait until the move is called off. In `overlap` it has given nothing up until it has stopped: past
-            // the deadline for that its session ends, with all that it has.
+            // the deadline for that it is fenced of the partition, and keeps the others. Of a set it loses all parts.
             self.history.excuse_requests(span);
             self.history.excuse(&self.consumer, span);
         }

@@ -134,11 +134,12 @@ fn froze(before: &Handoff, after: &Handoff) -> bool {
         && after.phase == Phase::Draining
 }
 
-/// True if it went on by the old owner's word: an owner that is there is not passed over.
+/// True if it went on by the old owner's word: an owner that is there is not passed over, unless it was fenced of the unit.
 fn stopped(step: &Step<'_>, before: &Handoff, after: &Handoff) -> bool {
     before.phase == Phase::Draining
         && matches!(after.phase, Phase::CatchingUp | Phase::Complete)
         && step.before.presence(&before.old) == Presence::Here
+        && !(before.is_fenced && step.leader_wrote())
 }
 
 /// True if it went on by what was said.
@@ -156,6 +157,15 @@ fn was_given_back(step: &Step<'_>, before: &Handoff, after: &Handoff) -> bool {
     changed_places && !before.mode.is_strict() && step.leader_wrote()
 }
 
+/// True if the leader fences the old owner of the unit with this very write.
+fn is_fenced(step: &Step<'_>, handoff: &Handoff) -> bool {
+    let (before, after) =
+        (step.before.registration_of(&handoff.old), step.after.registration_of(&handoff.old));
+    let is_new = before.zip(after).is_some_and(|(before, after)| before.fenced != after.fenced);
+    let epoch = |at: &TopicPartition| after?.fenced_epoch(at);
+    is_new && step.leader_wrote() && handoff.unit.iter().all(|at| epoch(at) >= handoff.old_epoch(at))
+}
+
 /// True if only the old owner's word may end a handoff: it was taken, both parties are there, and the unit is as it
 /// was. In the strict modes the leader ends it at its deadline without that.
 fn must_be_released(step: &Step<'_>, handoff: &Handoff) -> bool {
@@ -170,6 +180,7 @@ fn must_be_released(step: &Step<'_>, handoff: &Handoff) -> bool {
     };
     handoff.phase == Phase::Complete
         && !may_be_overdue
+        && !is_fenced(step, handoff)
         && (handoff.taken.is_some() || handoff.mode.is_strict())
         && is_here(&handoff.old)
         && is_here(&handoff.new)
