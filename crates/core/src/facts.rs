@@ -7,7 +7,7 @@ use crate::fence;
 use crate::leader::{LeaderContext, busy_member, phase_bound};
 use crate::record::{Assignment, Capability, Consumer, Handoff, IntentKind, Phase, Standing};
 use crate::rules::{Extent, Facts};
-use crate::state::{GroupState, Versioned};
+use crate::state::{GroupState, Presence, Versioned};
 use crate::stops::held;
 use kafka_assigner_types::id::{Member, TopicPartition};
 use kafka_assigner_types::mode::Mode;
@@ -110,7 +110,8 @@ fn fenced_owner<'s>(state: &'s GroupState, at: &TopicPartition) -> Option<&'s Ha
 
 /// It has said that it dropped the unit, or a whole time to live of its session is over since the fence was seen.
 fn fenced_claim_end(state: &GroupState, handoff: &Handoff, context: LeaderContext<'_>) -> ClaimEnd {
-    let left = context.memory.phase_left(state, handoff, context.moment);
+    let is_known = state.presence(&handoff.old) != Presence::Unknown;
+    let left = context.memory.phase_left(state, handoff, context.moment).filter(|_| is_known);
     match left.unwrap_or_else(|| phase_bound(state, handoff)) {
         _ if fence::is_obeyed(state, handoff) => ClaimEnd::Over,
         Duration::ZERO => ClaimEnd::Over,

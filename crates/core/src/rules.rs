@@ -23,7 +23,7 @@ use crate::state::Presence;
 use kafka_assigner_types::mode::Mode;
 use kafka_assigner_types::name::MemberName;
 
-use fenced::{FENCE_OVER, FENCE_RUNS, NEVER_STOPS};
+use fenced::{FENCE_OVER, NEVER_STOPS};
 pub use row::{Follow, Rule};
 use suspects::{GIVEN_UP, HEARD_AGAIN, MAY_COME_BACK, NEW_SUSPECTED, OLD_SUSPECTED, OWNERS_DIE, WARM_AHEAD};
 
@@ -352,7 +352,6 @@ pub const STRICT: &[Rule] = &[
         then: |_| Follow::Next,
     },
     FENCE_OVER,
-    FENCE_RUNS,
     NEVER_STOPS,
     Rule {
         name: "overdue",

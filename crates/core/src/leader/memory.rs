@@ -104,10 +104,21 @@ impl Memory {
         for name in &touched.registrations {
             self.unbegun.see(state, name, false, now);
         }
+        for name in &touched.registrations {
+            self.see_fences(state, name, now);
+        }
         for name in touched.registrations.iter().chain(&touched.suspicions) {
             ended.extend(self.see_suspicion(state, name, now));
         }
         ended
+    }
+
+    /// Takes in whether the registration of `name` can be read, which is to carry the fence of a unit that it gives.
+    fn see_fences(&mut self, state: &GroupState, name: &MemberName, now: Moment) {
+        let is_fenced = |at: &&TopicPartition| state.handoff(at).is_some_and(|handoff| handoff.is_fenced);
+        for unit in state.concerned(name).filter(is_fenced).cloned().collect::<Vec<_>>() {
+            let _same_phase = self.see_phase(state, &unit, now);
+        }
     }
 
     /// Takes in whether `name` is marked. That decides whether what waits at Ready has a deadline.

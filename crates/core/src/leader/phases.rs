@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::warm_up::WarmUp;
 use crate::record::{Handoff, Phase};
-use crate::state::GroupState;
+use crate::state::{GroupState, Presence};
 use kafka_assigner_types::id::{HandoffId, Incarnation, Member, TopicPartition};
 use kafka_assigner_types::mode::Mode;
 use kafka_assigner_types::moment::Moment;
@@ -15,7 +15,8 @@ pub(super) struct PhaseKey {
     pub(super) id: HandoffId,
     pub(super) phase: Phase,
     taken: bool,
-    /// True if the old owner was fenced of the unit: its claims are waited for.
+    /// True if the old owner was fenced of the unit, and its registration can be read: its claims are waited for. While that can't
+    /// be read, heartbeats are confirmed without the fence, and the wait begins anew.
     is_fenced: bool,
     /// The old owner's session: one that came back under its name has the whole time of the phase.
     old: Incarnation,
@@ -29,7 +30,7 @@ impl PhaseKey {
             id: handoff.id.clone(),
             phase: handoff.phase,
             taken: handoff.taken.is_some(),
-            is_fenced: handoff.is_fenced,
+            is_fenced: handoff.is_fenced && state.presence(&handoff.old) != Presence::Unknown,
             old: handoff.old.incarnation.clone(),
             waits_for_end: state.waits_for_end(handoff),
         }

@@ -14,14 +14,6 @@ pub(super) const FENCE_OVER: Rule = Rule {
     then: |_| Follow::Next,
 };
 
-/// Its claim runs, as far as anybody knows.
-pub(super) const FENCE_RUNS: Rule = Rule {
-    name: "fence runs",
-    phases: &[Phase::Draining],
-    when: |f| f.handoff.is_fenced && !f.old_over(),
-    then: |_| Follow::Wait,
-};
-
 /// A move is called off once before: the owner may hear again by the time when it is tried anew. One that says that it is busy
 /// has heard, and works under a valid claim: it is asked again, and never fenced.
 pub(super) const NEVER_STOPS: Rule = Rule {
@@ -29,7 +21,8 @@ pub(super) const NEVER_STOPS: Rule = Rule {
     phases: &[Phase::Draining],
     when: |f| {
         let is_second = f.overdue && f.called_off_before && !f.is_busy;
-        f.handoff.mode == Mode::Exclusive && is_second && !f.old_over() && f.old_can_be_fenced
+        let may_be = f.handoff.mode == Mode::Exclusive && !f.handoff.is_fenced && f.old_can_be_fenced;
+        is_second && may_be && !f.old_over()
     },
     then: |_| Follow::FenceOldOwner,
 };

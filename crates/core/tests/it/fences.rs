@@ -5,8 +5,9 @@ use std::time::Duration;
 use kafka_assigner_core::ack::{Ack, Drained};
 use kafka_assigner_core::action::{Action, Step};
 use kafka_assigner_core::explain::waits_for;
+use kafka_assigner_core::key::Key;
 use kafka_assigner_core::reason::{CancelReason, FenceReason};
-use kafka_assigner_core::record::{Capability, Consumer, GroupConfig, Handoff, Phase, Taken};
+use kafka_assigner_core::record::{Capability, Consumer, GroupConfig, Handoff, Phase, Taken, encode};
 use kafka_assigner_core::session::Registration;
 use kafka_assigner_core::state::Presence;
 use kafka_assigner_core::test_group::{TestGroup, tp};
@@ -70,7 +71,7 @@ fn asked_to_stop(group: &mut TestGroup, b: &Member) {
 }
 
 /// `a` is asked to stop for the second time in `mode`, and says nothing either time.
-fn asked_twice(mode: Mode) -> (TestGroup, Member, Member) {
+pub(crate) fn asked_twice(mode: Mode) -> (TestGroup, Member, Member) {
     let (mut group, a) = owned(mode, |_| {});
     let b = group.join("b");
     asked_to_stop(&mut group, &b);
@@ -214,6 +215,23 @@ fn a_new_leader_waits_from_its_own_sight() {
     assert_eq!(group.owner(&at()), Some("a"));
     group.later(seconds(1));
     group.pass();
+    assert_eq!(group.owner(&at()), Some("b"));
+}
+
+/// Nobody is told of a fence in a registration that can't be read.
+#[test]
+fn the_wait_begins_anew_once_a_registration_can_be_read_again() {
+    let (mut group, a, _) = fenced();
+    let key = Key::Consumer(a.name.clone());
+    let registration: Consumer = group.stored(&key);
+    group.later(seconds(20));
+    group.put(&key, "nonsense");
+    group.follow(seconds(15));
+    assert_eq!(group.owner(&at()), Some("a"));
+    group.put(&key, encode(&registration));
+    group.follow(seconds(29));
+    assert_eq!(group.owner(&at()), Some("a"));
+    group.follow(seconds(2));
     assert_eq!(group.owner(&at()), Some("b"));
 }
 

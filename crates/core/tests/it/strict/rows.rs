@@ -12,6 +12,8 @@ use kafka_assigner_core::test_group::{TestGroup, catching_up, tp};
 use kafka_assigner_types::id::{Member, TopicPartition};
 use kafka_assigner_types::mode::Mode;
 
+use crate::fences::asked_twice;
+
 use super::{at, draining, group, id, one_after_the_other, phase, stopped_at, warming};
 
 /// True if the handoff at `lead` has another next step without the row `rule`.
@@ -127,6 +129,16 @@ fn rows_of_phases_decide() {
     assert!(decides(&group, "nobody left to release it"));
     group.crash("b");
     assert!(decides(&group, "an orphan"));
+}
+
+#[test]
+fn rows_of_owners_that_never_stop_decide() {
+    let (mut group, a, _) = asked_twice(Mode::Exclusive);
+    group.later(Duration::from_secs(30));
+    assert!(decides(&group, "never stops"));
+    group.pass();
+    assert!(group.drop_fenced(&a));
+    assert!(decides(&group, "fence is over"));
 }
 
 #[test]
