@@ -37,6 +37,13 @@ fn the_mode_is_switched_while_another_session_may_still_act() {
 }
 
 #[test]
+fn an_owner_is_fenced_of_what_it_never_lets_go() {
+    holds(Mode::Exclusive, "fenced");
+    holds(Mode::Exclusive, "fenced, and catches up");
+    holds(Mode::Overlap, "switched, fenced");
+}
+
+#[test]
 fn a_session_that_was_taken_over_lets_go() {
     holds(Mode::Exclusive, "let go");
 }
