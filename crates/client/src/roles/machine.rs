@@ -243,7 +243,7 @@ impl Roles {
         }
     }
 
-    /// What acts under a fenced grant is lost now, in every mode, and the others go on.
+    /// Owners under a fenced grant lose it now, in every mode, and the others go on.
     fn fence(&mut self, named: Vec<(TopicPartition, Epoch)>, actions: &mut Vec<RoleAction>) {
         for (partition, epoch) in &named {
             let Some(entry) = self.entries.get_mut(partition) else { continue };

@@ -83,7 +83,7 @@ impl<D: Dialect> Session<D> {
         }
     }
 
-    /// What it is fenced of comes before the claim, which is extended for everything else.
+    /// The fences come before the claim, which is extended for everything else.
     fn fenced_in_part(&mut self, fenced: Vec<FencedPartition>) {
         let was_fenced = std::mem::replace(&mut self.is_fenced_in_part, !fenced.is_empty());
         if was_fenced || self.is_fenced_in_part {
