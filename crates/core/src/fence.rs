@@ -10,7 +10,7 @@
 //! linearizably: every heartbeat that is confirmed without the list was sent before the fence was written. So one time to
 //! live after that, or with the client's word before, no claim of what is fenced runs. In `overlap` nobody waits.
 
-use crate::record::{Capability, Consumer, Handoff, Renewal};
+use crate::record::{Assignment, Capability, Consumer, Handoff, Renewal};
 use crate::state::{GroupState, Presence};
 use kafka_assigner_types::id::{Epoch, TopicPartition};
 
@@ -58,7 +58,7 @@ pub(crate) fn is_obeyed(state: &GroupState, handoff: &Handoff) -> bool {
         return false;
     };
     let stands = |at: &TopicPartition| {
-        let held = state.assignment(at).map(|assignment| assignment.held_epoch());
+        let held = state.assignment(at).map(Assignment::held_epoch);
         registration.fenced_epoch(at).zip(held).is_some_and(|(fenced, held)| fenced >= held)
     };
     !handoff.unit.iter().any(stands)
