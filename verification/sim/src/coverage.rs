@@ -125,7 +125,7 @@ impl Coverage {
                 } else if consumer.suspected.as_ref().is_some_and(|mark| mark.sign == DeathSign::Silent) {
                     count(&mut self.coverage, "marked_silent");
                 }
-                self.fenced(&record.key, consumer.fenced);
+                self.fenced(&record.key, &consumer.fenced);
             }
             Some(Key::Assignment(_)) => {
                 let why = decode::<Assignment>(&record.value).map(|assignment| assignment.why);
@@ -138,7 +138,7 @@ impl Coverage {
     }
 
     /// Counts the partitions that a registration is fenced of, and was not when it was written before.
-    fn fenced(&mut self, registration: &Bytes, fenced: BTreeMap<String, Epoch>) {
+    fn fenced(&mut self, registration: &Bytes, fenced: &BTreeMap<String, Epoch>) {
         let before = self.fences.insert(registration.clone(), fenced.clone()).unwrap_or_default();
         for _ in fenced.iter().filter(|(at, epoch)| before.get(*at) != Some(epoch)) {
             count(&mut self.coverage, "partitions_fenced");
