@@ -44,6 +44,7 @@
 //! to: names, and the span of a claim.
 
 mod claim;
+mod committed_offset;
 mod consumer;
 mod context;
 mod dialect;
@@ -64,6 +65,7 @@ mod stopped;
 mod unanswered_time;
 
 pub use claim::{Claim, ClaimEnded};
+pub use committed_offset::CommittedOffset;
 pub use consumer::Consumer;
 pub use context::{OwnedContext, ReservedContext, WarmContext};
 pub use gate::{Permit, Refusal};

@@ -58,6 +58,8 @@ pub enum Hole {
     EpochStays,
     /// An owner is told to start one record before the one at which the last one stopped (I3).
     StartMoved,
+    /// An owner begins where it was told to, whatever is committed in that topic (I3).
+    CommitsOverlooked,
     /// The store refuses to delete a handoff that is over (I6).
     HandoffsKept,
     /// A handoff that is to freeze does so without the word of the old owner, which may have a record in the works (I8).
@@ -93,7 +95,7 @@ impl Hole {
         match self {
             Self::ClaimsIgnored => "I1",
             Self::EpochStays | Self::EpochsTakenAgain => "I2",
-            Self::StartMoved => "I3",
+            Self::StartMoved | Self::CommitsOverlooked => "I3",
             Self::ReleaseBeforeTaken | Self::DeafUnnoticed | Self::RenewalsForgotten | Self::SameHistory => {
                 "I4"
             }
@@ -141,6 +143,9 @@ impl Hole {
             | Self::BrokenIsRefused
             | Self::RestUnawaited
             | Self::RecordsUncounted => shape.routers > 0,
+            Self::CommitsOverlooked => {
+                shape.is_restored() && shape.is_strict_at_times() && shape.has_topic_ids
+            }
             Self::EpochsTakenAgain | Self::SameHistory => shape.is_restored(),
             Self::RestoreWaitedLong => shape.is_restored() && shape.is_strict_at_times(),
             Self::SilenceHurried => shape.situations.revival.is_some(),

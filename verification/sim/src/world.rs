@@ -80,7 +80,7 @@ impl World {
         let store = MemoryStore::new();
         Self {
             network: Network::new(dice.random(), shape.latency, history.clone(), hole),
-            floor: Floor::new(history.clone()),
+            floor: Floor::new(history.clone(), hole),
             desk: Desk::new(dice.random(), history.clone(), hole),
             kafka: Arc::new(Kafka::new(&shape.topics, shape.has_topic_ids, hole)),
             observer: Observer::start(&store, &layout, &history),

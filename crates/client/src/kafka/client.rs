@@ -9,7 +9,6 @@ use std::time::Duration;
 use ::metrics::{counter, histogram};
 use kafka_assigner_proto::DEFAULT_GROUP;
 use kafka_assigner_types::id::{Offset, TopicPartition};
-use kafka_assigner_types::topic_id::TopicId;
 use rdkafka::TopicPartitionList;
 use rdkafka::consumer::{CommitMode, Consumer as _, StreamConsumer};
 use rdkafka::error::{KafkaError, KafkaResult};
@@ -30,6 +29,7 @@ use super::fetchers::Fetchers;
 use super::lookup::Lookup;
 use super::options::{KafkaOptions, without_secret};
 use super::reader::PartitionReader;
+use crate::committed_offset::CommittedOffset;
 use crate::metrics::{COMMIT_TIME, COMMITS_FAILED};
 
 /// The bound on asking for the end of a log, at a switch, which goes on without an answer. Up to three requests may
@@ -233,15 +233,13 @@ impl Client {
         Ok((first, checked("the end of the log", partition, end)?))
     }
 
-    /// The offset that the group has committed; `None` = it has committed nothing. 0 where it has only in a topic with another
-    /// id than `topic_id`: its metadata says so.
+    /// The offset that the group has committed; `None` = it has committed nothing.
     ///
     /// Cancel safe.
     pub(super) async fn committed(
         &self,
         partition: &TopicPartition,
-        topic_id: Option<TopicId>,
-    ) -> Result<Option<Offset>, KafkaRunnerError> {
+    ) -> Result<Option<CommittedOffset>, KafkaRunnerError> {
         let client = self.clone();
         let request = move |partitions: &[TopicPartition]| {
             let asked = list(partitions.iter().map(|partition| (partition, rdkafka::Offset::Invalid)))?;
@@ -250,12 +248,8 @@ impl Client {
         let failed = |source| KafkaRunnerError::Committed { partition: partition.clone(), source };
         let found = self.0.committed.of(partition, request).await.map_err(failed)?;
         let rdkafka::Offset::Offset(committed) = found.offset else { return Ok(None) };
-        let ids = topic_id.zip(topic_id_in(&found.metadata));
-        if let Some((id, committed_for)) = ids.filter(|(id, committed_for)| id != committed_for) {
-            warn!(%partition, committed, %committed_for, topic_id = %id, "committed in an earlier topic of this name");
-            return Ok(Some(Offset::ZERO));
-        }
-        checked("the committed offset", partition, committed).map(Some)
+        let offset = checked("the committed offset", partition, committed)?;
+        Ok(Some(CommittedOffset { offset, topic_id: topic_id_in(&found.metadata) }))
     }
 
     /// Commits what is `due` at the moment of sending, and waits until the broker has answered. `landed` is told what was

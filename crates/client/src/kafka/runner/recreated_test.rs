@@ -95,6 +95,17 @@ async fn an_offset_that_was_committed_in_a_former_topic_does_not_count() {
 }
 
 #[tokio::test]
+async fn a_start_that_was_told_gives_way_to_what_is_committed_in_this_topic() {
+    let grant = |metadata, start| Grant { committed: Some(metadata), start: Some(start) };
+    assert_eq!(handled(grant(OF_THIS, 0), None).await, from(5), "it is new to the service alone");
+    assert_eq!(handled(grant(OF_THIS, 3), None).await, from(5), "the service has an old note");
+    assert_eq!(handled(grant(OF_THIS, 7), None).await, from(7), "the last commit has failed");
+    for other in [OF_THE_FORMER, "epoch=3", ""] {
+        assert_eq!(handled(grant(other, 0), None).await, from(0), "{other:?}");
+    }
+}
+
+#[tokio::test]
 async fn a_state_of_a_former_topic_skips_nothing_of_the_new_one() {
     let grant = |start| Grant { committed: None, start };
     for start in [Some(0), None] {

@@ -34,7 +34,10 @@ impl<H: RecordHandler> CatchingUp<'_, H> {
         self.fence_by_handler(&context_of_reserved(context), partition.reader.next()).await?;
         let until = match context.until_offset() {
             Some(offset) => offset,
-            None => self.committed_or_start(at, context.topic_id(), &mut Patience::of_a_start()).await?,
+            None => {
+                let of = (at, context.topic_id());
+                self.committed_or_start(of, None, &mut Patience::of_a_start()).await?
+            }
         };
         if !self.catch_up_to(at, partition, until).await? {
             warn!(partition = %at, %until, next = %partition.reader.next(), "the rest is not there to be read");
@@ -89,8 +92,12 @@ impl<H: RecordHandler> CatchingUp<'_, H> {
         let mut patience = Patience::of_a_start();
         let start = match context.start_offset() {
             _ if context.is_resumed() => partition.start(),
-            Some(offset) => offset,
-            None => self.committed_or_start(context.partition(), context.topic_id(), &mut patience).await?,
+            // A start that follows a drain is as new as can be; nobody waits for the broker then.
+            Some(told) => told.max(partition.least_start),
+            None => {
+                let of = (context.partition(), context.topic_id());
+                self.committed_or_start(of, None, &mut patience).await?
+            }
         };
         let start = self.replay_to(context, partition, (start, &mut patience)).await?;
         if self.parts.rules.commits == CommitRule::Confirmed {
