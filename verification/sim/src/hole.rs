@@ -3,6 +3,7 @@
 //! None of them is in production code: each bends what a part of the simulation passes on to it.
 
 mod bend;
+mod deletion;
 mod history;
 mod spendthrift;
 
@@ -80,6 +81,8 @@ pub enum Hole {
     RestoreWaitedLong,
     /// The mark of a session that is not heard counts at once (I13).
     SilenceHurried,
+    /// A group that is deleted leaves no word of the claims that it had (I1).
+    TombstoneForgotten,
 }
 
 impl Hole {
@@ -93,7 +96,7 @@ impl Hole {
     #[must_use]
     pub const fn invariant(self) -> &'static str {
         match self {
-            Self::ClaimsIgnored => "I1",
+            Self::ClaimsIgnored | Self::TombstoneForgotten => "I1",
             Self::EpochStays | Self::EpochsTakenAgain => "I2",
             Self::StartMoved | Self::CommitsOverlooked => "I3",
             Self::ReleaseBeforeTaken | Self::DeafUnnoticed | Self::RenewalsForgotten | Self::SameHistory => {
@@ -116,6 +119,15 @@ impl Hole {
             Self::FormerIdTold => "I14",
             Self::RecordsUncounted => "I15",
             Self::RestoreWaitedLong => "I16",
+        }
+    }
+
+    /// The only faults of a world in which it is hunted, where what it breaks needs several of them in a row; none = those of
+    /// the world.
+    pub(crate) const fn focus(self) -> &'static [Fault] {
+        match self {
+            Self::TombstoneForgotten => &[Fault::GroupDeleted],
+            _ => &[],
         }
     }
 
@@ -148,6 +160,7 @@ impl Hole {
             }
             Self::EpochsTakenAgain | Self::SameHistory => shape.is_restored(),
             Self::RestoreWaitedLong => shape.is_restored() && shape.is_strict_at_times(),
+            Self::TombstoneForgotten => shape.mode_switches,
             Self::SilenceHurried => shape.situations.revival.is_some(),
             Self::LimitsOverlooked => shape.config.strategy == Spendthrift.name(),
             Self::FormerIdTold => shape.has_topic_ids && shape.faults.contains(&Fault::TopicRecreated),
