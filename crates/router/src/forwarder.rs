@@ -22,11 +22,11 @@ use self::dispatch::Dispatcher;
 use self::shared::{ForwarderCore, PendingRequest};
 use crate::cutover::{Cutover, CutoverError};
 use crate::forward::{Forward, RequestError};
-use crate::key::KeyHash;
 use crate::lane::RequestId;
 use crate::lanes::{StashLimits, Unsent};
 use crate::route::RouteTarget;
 use crate::table::RoutingTable;
+use kafka_assigner_types::key::KeyHash;
 
 /// Takes requests for partitions and forwards each to the owner, through switches.
 ///
