@@ -121,6 +121,7 @@ mod stop_word;
 mod survey;
 mod taken_records;
 mod token_source;
+mod topic_sizes;
 
 pub use commits::ConfirmError;
 pub use error::KafkaRunnerError;

@@ -79,6 +79,7 @@ pub use kafka_assigner_session::{
 pub use kafka_assigner_types::id::{
     Epoch, HandoffId, Incarnation, InvalidOffset, InvalidPartition, Offset, TopicPartition,
 };
+pub use kafka_assigner_types::key::KeyHash;
 pub use kafka_assigner_types::kv::LeaseId;
 pub use kafka_assigner_types::name::{InvalidName, TopicName};
 pub use kafka_assigner_types::topic_id::TopicId;

@@ -3,15 +3,18 @@
 //! librdkafka starts no partition that is newly assigned while a commit of the same client is under way, which may last for
 //! minutes where the group's coordinator hangs.
 
-use std::sync::Arc;
+use std::num::NonZeroU32;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use ::metrics::{counter, histogram};
 use kafka_assigner_proto::DEFAULT_GROUP;
 use kafka_assigner_types::id::{Offset, TopicPartition};
+use kafka_assigner_types::name::TopicName;
 use rdkafka::TopicPartitionList;
 use rdkafka::consumer::{CommitMode, Consumer as _, StreamConsumer};
 use rdkafka::error::{KafkaError, KafkaResult};
+use rdkafka::metadata::MetadataTopic;
 use rdkafka::types::RDKafkaErrorCode;
 use tokio::sync::{OwnedMutexGuard, oneshot};
 use tokio::time::{Instant, timeout};
@@ -60,6 +63,16 @@ pub(super) struct Position {
 
 #[derive(Clone)]
 pub(super) struct Client(Arc<SharedClient>);
+
+/// The clients of a runner, as long as that lives.
+#[derive(Clone)]
+pub(super) struct WeakClient(Weak<SharedClient>);
+
+impl WeakClient {
+    pub(super) fn upgrade(&self) -> Option<Client> {
+        self.0.upgrade().map(Client)
+    }
+}
 
 struct SharedClient {
     fetchers: Fetchers,
@@ -123,6 +136,29 @@ impl Client {
             group: options.group.clone(),
             _polling: polling.drop_guard(),
         })))
+    }
+
+    /// The same, without keeping them.
+    pub(super) fn downgrade(&self) -> WeakClient {
+        WeakClient(Arc::downgrade(&self.0))
+    }
+
+    /// The number of partitions of a topic, as a broker knows it. Takes at most a second.
+    ///
+    /// Cancel safe.
+    pub(super) async fn partitions_of(&self, topic: &TopicName) -> KafkaResult<NonZeroU32> {
+        let (client, topic) = (self.clone(), topic.clone());
+        blocking(move || {
+            let metadata = client.asking().fetch_metadata(Some(topic.as_str()), END_BOUND)?;
+            let found = metadata.topics().iter().find(|found| found.name() == topic.as_str());
+            if let Some(error) = found.and_then(MetadataTopic::error) {
+                return Err(KafkaError::MetadataFetch(error.into()));
+            }
+            let size = found.and_then(|found| u32::try_from(found.partitions().len()).ok());
+            let unknown = KafkaError::MetadataFetch(RDKafkaErrorCode::UnknownTopicOrPartition);
+            size.and_then(NonZeroU32::new).ok_or(unknown)
+        })
+        .await
     }
 
     /// The trouble with brokers that its clients have.
