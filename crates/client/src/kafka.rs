@@ -99,6 +99,7 @@ mod held;
 mod log_ends;
 mod log_positions;
 mod lookup;
+mod metric_labels;
 mod options;
 mod ownership;
 mod partition;

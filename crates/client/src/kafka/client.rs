@@ -30,6 +30,7 @@ use super::error::KafkaRunnerError;
 use super::events::KafkaEvents;
 use super::fetchers::Fetchers;
 use super::lookup::Lookup;
+use super::metric_labels::MetricLabels;
 use super::options::{KafkaOptions, without_secret};
 use super::reader::PartitionReader;
 use crate::committed_offset::CommittedOffset;
@@ -88,6 +89,7 @@ struct SharedClient {
     thread: CommitThread,
     watch: BrokerWatch,
     group: String,
+    labels: MetricLabels,
     _polling: DropGuard,
 }
 
@@ -134,6 +136,7 @@ impl Client {
             thread: CommitThread::start()?,
             watch,
             group: options.group.clone(),
+            labels: MetricLabels::of(options),
             _polling: polling.drop_guard(),
         })))
     }
@@ -312,9 +315,9 @@ impl Client {
     }
 
     fn tell_commit(&self, took: Duration, is_done: bool) {
-        let labels = [("kafka_group", self.0.group.clone())];
-        histogram!(COMMIT_TIME.name, &labels).record(took);
-        counter!(COMMITS_FAILED.name, &labels).increment(u64::from(!is_done));
+        let labels = self.0.labels.all();
+        histogram!(COMMIT_TIME.name, labels).record(took);
+        counter!(COMMITS_FAILED.name, labels).increment(u64::from(!is_done));
     }
 
     fn commit_failure(&self, source: KafkaError) -> KafkaRunnerError {

@@ -32,6 +32,7 @@ use super::client::Client;
 use super::commits::Commits;
 use super::error::KafkaRunnerError;
 use super::held::PartitionPhase;
+use super::metric_labels::MetricLabels;
 use super::options::KafkaOptions;
 use super::partition::Partition;
 use super::processing::{Busy, Processing};
@@ -120,7 +121,7 @@ impl<H: RecordHandler> KafkaRunner<H> {
         let (rules, watch) = (Arc::new(RunnerRules::default()), SharedWatch::<H::State>::default());
         let sizes = TopicSizes::new(client.downgrade());
         let handle = RunnerHandle { watch: watch.clone(), commits: commits.clone(), sizes };
-        let survey = Survey::new(client.clone(), handle.clone(), options.group.clone()).keep_looking();
+        let survey = Survey::new(client.clone(), handle.clone(), MetricLabels::of(options)).keep_looking();
         tokio::spawn(committing.clone().run_until_cancelled_owned(survey));
         let telling = client.watch().clone().keep_telling(client.clone(), options.group.clone());
         tokio::spawn(committing.clone().run_until_cancelled_owned(telling));
