@@ -38,7 +38,7 @@ pub(super) enum SendFailure {
     Lost(RequestError),
 }
 
-/// What became of the first poll of the request before.
+/// The outcome of the first poll of the request before.
 #[derive(Clone, Copy)]
 enum FirstPoll {
     Made,
