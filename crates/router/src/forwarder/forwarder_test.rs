@@ -174,7 +174,7 @@ async fn a_claim_that_ends_before_a_request_is_polled_keeps_the_request_in_its_p
     let answers = ["closes", "a", "b"].map(ask);
     let answered = async {
         while forwarder.counts() != (2, 0) {
-            tokio::time::sleep(Duration::from_millis(1)).await
+            tokio::time::sleep(Duration::from_millis(1)).await;
         }
     };
     tokio::time::timeout(Duration::from_secs(1), answered).await.expect("both wait again");
