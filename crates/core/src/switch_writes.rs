@@ -3,6 +3,7 @@
 //! The instance that hears the word that a phase waits for writes what follows from it with it, in one transaction, so
 //! that neither a leader nor another hop lies inside the gap; the leader writes the same where that did not happen.
 
+use crate::committed;
 use crate::draft::{Draft, next_epoch, owner_of};
 use crate::reason::Reason;
 use crate::record::{Assignment, Handoff, Owner, Phase, Taken};
@@ -33,7 +34,8 @@ impl Grant {
         // Offsets of a topic that was there before mean nothing in this one.
         let is_same = before.topic_since.zip(topic_since).is_none_or(|(before, now)| before == now);
         let (stop, skip) = (next.stop.clone().filter(|_| is_same), next.skip.filter(|_| is_same));
-        Assignment { topic_since, stop, skip, ..next }.starting_at(first_start(state, at))
+        let committed_in = committed::noted(state, at);
+        Assignment { topic_since, committed_in, stop, skip, ..next }.starting_at(first_start(state, at))
     }
 
     /// Writes the grant for a whole unit.

@@ -1,8 +1,12 @@
 //! The reports that heartbeats carry, and the time at which one that has changed is due: [`Reports`].
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
-use kafka_assigner_proto::v1::{self, BusyPartition, UnbegunPartition, UnbegunPartitions, WarmProgress};
+use kafka_assigner_proto::v1::{
+    self, BusyPartition, UnbegunPartition, UnbegunPartitions, UncommittedPartition, UncommittedPartitions,
+    WarmProgress,
+};
 use kafka_assigner_types::id::{Epoch, HandoffId, TopicPartition};
 use kafka_assigner_types::moment::Moment;
 use kafka_assigner_types::stops::MOST_STOPPED;
@@ -34,6 +38,8 @@ pub(super) struct HeartbeatReport {
     pub(super) stopped: Vec<v1::StoppedPartition>,
     /// The grants that have not begun.
     pub(super) unbegun: UnbegunPartitions,
+    /// The partitions that it owns without a commit; `None` = the handler never commits, or they are too many.
+    pub(super) uncommitted: Option<UncommittedPartitions>,
 }
 
 /// The longest reason that is told, in bytes: with the most partitions it leaves more than half of a request, which has at
@@ -43,12 +49,21 @@ const MOST_REASON: usize = 500;
 /// The most grants that are named as not begun: as many as the service heeds.
 const MOST_UNBEGUN: usize = 1_000;
 
+/// The most partitions that are named as owned without a commit: as many as the service heeds.
+const MOST_UNCOMMITTED: usize = 100;
+
 /// The longest text of a failure that is told with one of them, in bytes: as much as the service keeps.
 const MOST_FAILURE: usize = 100;
 
 impl HeartbeatReport {
-    /// The report of what is going on now.
-    pub(super) fn of(roles: &Roles, held: &HeldPartitions, stopped: Vec<StoppedPartition>) -> Self {
+    /// The report of what is going on now. `committed` is the handler's word about each partition that it has committed an
+    /// offset of, under the epoch of its grant.
+    pub(super) fn of(
+        roles: &Roles,
+        held: &HeldPartitions,
+        stopped: Vec<StoppedPartition>,
+        committed: Option<&BTreeMap<TopicPartition, Epoch>>,
+    ) -> Self {
         let busy = roles.busy().chain(ending_records(roles, held)).map(|(at, handoff)| BusyPartition {
             topic: at.topic.to_string(),
             partition: at.kafka_number(),
@@ -57,7 +72,14 @@ impl HeartbeatReport {
         let stopped = stopped.into_iter().filter(|stopped| is_told(roles, stopped));
         let stopped = stopped.take(MOST_STOPPED).map(wire_stopped);
         let unbegun = unbegun(roles, held);
-        Self { warming: held.warming(), busy: busy.collect(), stopped: stopped.collect(), unbegun }
+        let uncommitted = committed.and_then(|committed| uncommitted(roles.owned_epochs(), committed));
+        Self {
+            warming: held.warming(),
+            busy: busy.collect(),
+            stopped: stopped.collect(),
+            unbegun,
+            uncommitted,
+        }
     }
 
     /// True if there is something to tell, without the cost of a report.
@@ -75,6 +97,20 @@ fn unbegun(roles: &Roles, held: &HeldPartitions) -> UnbegunPartitions {
         grants.by_ref().take(MOST_UNBEGUN).map(|(at, role)| wire_unbegun(at, role, held.preparation(at)));
     let partitions = named.collect();
     UnbegunPartitions { partitions, unnamed: u32::try_from(grants.count()).unwrap_or(u32::MAX) }
+}
+
+/// Those of the `owned` partitions, with the epochs of their grants, that are not `committed` under that epoch; `None` where
+/// they are too many. One that has not begun is named too: the list holds by itself.
+fn uncommitted<'a>(
+    owned: impl Iterator<Item = (&'a TopicPartition, Epoch)>,
+    committed: &BTreeMap<TopicPartition, Epoch>,
+) -> Option<UncommittedPartitions> {
+    let lacking = owned.filter(|(at, epoch)| committed.get(*at) != Some(epoch));
+    let named = lacking
+        .take(MOST_UNCOMMITTED + 1)
+        .map(|(at, _)| UncommittedPartition { topic: at.topic.to_string(), partition: at.kafka_number() });
+    let partitions: Vec<_> = named.collect();
+    (partitions.len() <= MOST_UNCOMMITTED).then_some(UncommittedPartitions { partitions })
 }
 
 fn wire_unbegun(
@@ -314,6 +350,26 @@ mod tests {
         let told = wire_unbegun(&at, role, (5, Some(9)));
         assert_eq!((told.partition, told.epoch, told.message.len()), (3, 7, MOST_FAILURE - 1));
         assert_eq!((told.reason(), told.done, told.total), (v1::UnbegunReason::Failing, 5, Some(9)));
+    }
+
+    #[test]
+    fn what_has_no_commit_under_its_own_grant_is_named() {
+        let at = |number| TopicPartition::new("t".parse().unwrap(), number);
+        let (first, second, third) = (at(0), at(1), at(2));
+        let owned = [(&first, Epoch(5)), (&second, Epoch(5)), (&third, Epoch(5))];
+        let committed = BTreeMap::from([(first.clone(), Epoch(5)), (second.clone(), Epoch(4))]);
+        let told = uncommitted(owned.into_iter(), &committed).expect("they are few");
+        assert_eq!(told.partitions.iter().map(|named| named.partition).collect::<Vec<_>>(), [1, 2]);
+    }
+
+    #[test]
+    fn nothing_is_said_of_commits_where_too_many_lack() {
+        let owned: Vec<_> =
+            (0..=100).map(|number| TopicPartition::new("t".parse().unwrap(), number)).collect();
+        let told =
+            |count: usize| uncommitted(owned.iter().take(count).map(|at| (at, Epoch(5))), &BTreeMap::new());
+        assert_eq!(told(100).map(|told| told.partitions.len()), Some(100));
+        assert_eq!(told(101), None);
     }
 
     #[test]

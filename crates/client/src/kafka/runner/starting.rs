@@ -90,7 +90,7 @@ impl<H: RecordHandler> CatchingUp<'_, H> {
         let start = match context.start_offset() {
             _ if context.is_resumed() => partition.start(),
             Some(offset) => offset,
-            None => self.committed_or_start(context.partition(), context.topic_id(), &mut patience).await?,
+            None => self.committed_or_begin(context, &mut patience).await?,
         };
         let start = self.replay_to(context, partition, (start, &mut patience)).await?;
         if self.parts.rules.commits == CommitRule::Confirmed {
@@ -103,6 +103,29 @@ impl<H: RecordHandler> CatchingUp<'_, H> {
         begun.map_err(|error| self.not_begun(Hook::Begin, (context.partition(), start), &error))?;
         self.parts.watch.stops.end_before_grant(context.partition());
         Ok(start)
+    }
+
+    /// The offset that the group has committed; where that is nothing, the start position of the topic, if nothing was
+    /// committed before either.
+    async fn committed_or_begin(
+        &self,
+        context: &OwnedContext,
+        patience: &mut Patience,
+    ) -> Result<Offset, KafkaRunnerError> {
+        let (at, topic_id) = (context.partition(), context.topic_id());
+        if !context.was_committed() || self.parts.rules.starts.starts_anew() {
+            return self.committed_or_start(at, topic_id, patience).await;
+        }
+        let committed = patience.ask(at, || self.parts.client.committed(at, topic_id)).await?;
+        committed.ok_or_else(|| self.offset_lost(at))
+    }
+
+    /// The partition stands until an offset is there: what was processed would be processed again, or records left out.
+    fn offset_lost(&self, at: &TopicPartition) -> KafkaRunnerError {
+        let error = KafkaRunnerError::OffsetLost(at.clone());
+        let (partition, epoch, reason) = (at.clone(), Epoch::default(), error.to_string());
+        self.parts.watch.stops.note(StoppedPartition { partition, epoch, offset: Offset::ZERO, reason });
+        error
     }
 
     /// Catches up to `start`. Returns where processing starts in the log as it is.
