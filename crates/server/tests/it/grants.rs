@@ -7,8 +7,8 @@ use kafka_assigner_core::record::UnbegunGrant;
 use kafka_assigner_core::state::GroupState;
 use kafka_assigner_core::test_group::tp;
 use kafka_assigner_proto::v1::{
-    Capability, ExplainRequest, HeartbeatRequest, ListAssignmentsRequest, ListConsumersRequest, StreamState, UnbegunPartition,
-    UnbegunPartitions, UnbegunReason, UncommittedPartition, UncommittedPartitions,
+    Capability, ExplainRequest, HeartbeatRequest, ListAssignmentsRequest, ListConsumersRequest, StreamState,
+    UnbegunPartition, UnbegunPartitions, UnbegunReason, UncommittedPartition, UncommittedPartitions,
 };
 use kafka_assigner_server::AdminService;
 use kafka_assigner_types::id::TopicPartition;

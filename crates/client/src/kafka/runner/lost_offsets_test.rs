@@ -51,3 +51,12 @@ async fn a_start_that_was_handed_over_needs_no_committed_offset() {
     runner.assigned(&owned).await.expect("it begins");
     assert_eq!(handler.to_the_end().await, (7..RECORDS).collect::<Vec<_>>());
 }
+
+// Its topic may have been deleted and created again, and nobody has seen it.
+#[tokio::test]
+async fn a_topic_without_an_id_starts_as_one_that_was_never_begun() {
+    let (_broker, handler, runner) = prepared(StartPositions::default()).await;
+    let owned = OwnedContext { topic_id: None, ..committed_before() };
+    runner.assigned(&owned).await.expect("it begins");
+    assert_eq!(handler.to_the_end().await, (0..RECORDS).collect::<Vec<_>>());
+}

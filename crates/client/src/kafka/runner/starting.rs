@@ -113,7 +113,9 @@ impl<H: RecordHandler> CatchingUp<'_, H> {
         patience: &mut Patience,
     ) -> Result<Offset, KafkaRunnerError> {
         let (at, topic_id) = (context.partition(), context.topic_id());
-        if !context.was_committed() || self.parts.rules.starts.starts_anew() {
+        // Kafka drops the offsets of a topic that is deleted; without ids nobody sees that it was created again.
+        let is_of_this_topic = context.was_committed() && topic_id.is_some();
+        if !is_of_this_topic || self.parts.rules.starts.starts_anew() {
             return self.committed_or_start(at, topic_id, patience).await;
         }
         let committed = patience.ask(at, || self.parts.client.committed(at, topic_id)).await?;

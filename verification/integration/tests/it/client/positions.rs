@@ -153,7 +153,8 @@ async fn a_group_whose_offsets_were_deleted_after_a_crash_begins_once_there_are_
     crashing.end.abort();
     assert!(crashing.end.await.expect_err("it has crashed").is_cancelled());
     broker.delete_group().await;
-    let assigned = vec![AssignedPartition { was_committed: true, ..broker.grant(6, "") }];
+    let topic_id = "BwcHBwcHBwcHBwcHBwcHBw".to_owned();
+    let assigned = vec![AssignedPartition { was_committed: true, topic_id, ..broker.grant(6, "") }];
     let again = Snapshot { assigned, ..Snapshot::default() };
     let mut running = Running::start(&broker, again).await;
     let status = running.handle.wait_for(|status| !status.stopped.is_empty());
