@@ -23,7 +23,7 @@ fn join(group: &mut TestGroup, name: &str) -> Member {
     group.join_as(name, |consumer| consumer.begun = Some(BegunReport::default()))
 }
 
-/// What a consumer tells that has begun everything, and names those without a commit.
+/// The report of a consumer that has begun everything, and names those without a commit.
 fn told(reach: StreamReach, uncommitted: Option<&[TopicPartition]>) -> ToldGrants {
     let uncommitted = uncommitted.map(<[TopicPartition]>::to_vec);
     ToldGrants { told: reach, named: Vec::new(), unnamed: 0, uncommitted }

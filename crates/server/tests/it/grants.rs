@@ -178,13 +178,14 @@ async fn tell_commits(cluster: &Cluster, owner: &mut Member, uncommitted: Option
     cluster.until("it has begun", |state| stage(state).as_deref() == Some("begun")).await;
 }
 
-/// What the next owner is told after one that has told this of its commits, and is heard of no more.
+/// True if the next owner is told of a commit, after one that has told this of its own and is heard of no more.
 async fn told_after(uncommitted: Option<&[&str]>) -> bool {
     let cluster = Cluster::start(1, 1).await;
     let mut a = owner(&cluster.nodes[0], "a").await;
     assert!(a.roles.assigned.values().all(|granted| !granted.was_committed), "nobody had it before");
     tell_commits(&cluster, &mut a, uncommitted).await;
     drop(a);
+    cluster.until("its session is over", |state| state.consumers().is_empty()).await;
     let b = owner(&cluster.nodes[0], "b").await;
     let was_committed = b.roles.assigned.values().all(|granted| granted.was_committed);
     drop(b);
