@@ -139,6 +139,9 @@ fn what_was_proven_stays_so_where_a_later_report_names_it() {
     group.topic("u", 1);
     group.settle();
     assert!(group.report_grants(&a, all(Some(&[at()]))), "the other one has committed");
+    let kept = group.state.registration(&a.name).and_then(|consumer| consumer.begun.clone());
+    let commits = kept.and_then(|report| report.commits).expect("it tells");
+    assert!(!commits.lacks(&at()), "another leader knows it too: {commits:?}");
     group.settle();
     let b = after_a_crash(&mut group, "a", "b");
     assert!(was_committed(&group, &b));
