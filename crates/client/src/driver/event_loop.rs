@@ -290,7 +290,7 @@ impl<T: Transport, H: PartitionHandler> Driver<T, H> {
             self.calls.committed().as_ref(),
         );
         match self.roles.is_leaving() {
-            true => self.reports.standing_as_before(report),
+            true => self.reports.of_who_leaves(report),
             false => report,
         }
     }

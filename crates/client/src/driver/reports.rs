@@ -184,12 +184,15 @@ impl Reports {
 
     /// Notes what is sent now.
     pub(super) fn sent(&mut self, now: Moment, report: &HeartbeatReport) {
-        *self = Self { sent: report.clone(), at: now, grants_differ_since: None };
+        // A handler that commits has a word about that with each heartbeat, which is never due for it.
+        let sent = HeartbeatReport { uncommitted: None, ..report.clone() };
+        *self = Self { sent, at: now, grants_differ_since: None };
     }
 
-    /// The report of a member that gives everything up: what stood before does not go on, though nothing holds it any more.
-    pub(super) fn standing_as_before(&self, report: HeartbeatReport) -> HeartbeatReport {
-        HeartbeatReport { stopped: self.sent.stopped.clone(), ..report }
+    /// The report of a member that gives everything up: what stood before does not go on, though nothing holds it any more. Of
+    /// commits it says nothing: what it gives up it does not name, and the service takes what is not named for committed.
+    pub(super) fn of_who_leaves(&self, report: HeartbeatReport) -> HeartbeatReport {
+        HeartbeatReport { stopped: self.sent.stopped.clone(), uncommitted: None, ..report }
     }
 
     /// True if the last report was not sent just now, so that another one may be due.
@@ -378,11 +381,17 @@ mod tests {
         let stopped = vec![v1::StoppedPartition { offset: 5, ..v1::StoppedPartition::default() }];
         let stands = HeartbeatReport { stopped, ..HeartbeatReport::default() };
         reports.sent(at(0), &stands);
-        assert_eq!(reports.standing_as_before(HeartbeatReport::default()), stands);
-        assert_eq!(
-            reports.standing_as_before(done(1)),
-            HeartbeatReport { stopped: stands.stopped, ..done(1) }
-        );
+        assert_eq!(reports.of_who_leaves(HeartbeatReport::default()), stands);
+        assert_eq!(reports.of_who_leaves(done(1)), HeartbeatReport { stopped: stands.stopped, ..done(1) });
+    }
+
+    /// It works on nothing any more, while the service still has it as the owner: a list without names would say that all is
+    /// committed.
+    #[test]
+    fn who_leaves_says_nothing_of_commits() {
+        let uncommitted = Some(UncommittedPartitions::default());
+        let report = HeartbeatReport { uncommitted, ..HeartbeatReport::default() };
+        assert_eq!(Reports::since(at(0)).of_who_leaves(report), HeartbeatReport::default());
     }
 
     #[test]
@@ -399,6 +408,14 @@ mod tests {
         let mut reports = Reports::since(at(0));
         reports.sent(at(0), &done(1));
         assert!(reports.is_due(at(1_000), &HeartbeatReport::default()));
+    }
+
+    #[test]
+    fn nobody_is_woken_for_the_sake_of_commits() {
+        let mut reports = Reports::since(at(0));
+        let all = Some(UncommittedPartitions::default());
+        reports.sent(at(0), &HeartbeatReport { uncommitted: all, ..HeartbeatReport::default() });
+        assert_eq!(reports.next_wake(at(5_000), || false), None, "they are told with the next heartbeat");
     }
 
     #[test]
