@@ -11,6 +11,7 @@ use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use crate::claim::{Claim, ClaimEnded};
+use crate::committed_offset::CommittedOffset;
 use crate::gate::{Gate, Permit, Refusal};
 use crate::record_gate::{RecordGate, RecordPermit};
 use crate::skipped_offset::SkippedOffset;
@@ -260,6 +261,14 @@ impl OwnedContext {
     #[must_use]
     pub const fn start_offset(&self) -> Option<Offset> {
         self.start_offset
+    }
+
+    /// The offset to start at beside the one that the group has committed; `None` = nothing is committed, and no start was
+    /// told. What is committed in a topic with another id does not count; in the topic with this id the start is never below
+    /// it, as it could be after the service's store was put back to a backup.
+    #[must_use]
+    pub fn start_after(&self, committed: Option<CommittedOffset>) -> Option<Offset> {
+        CommittedOffset::start(committed, self.start_offset, self.topic_id)
     }
 
     /// Kafka's id of the topic, to keep beside every offset and every state that is kept outside of this process: under

@@ -38,6 +38,17 @@ async fn an_offset_that_was_committed_and_is_gone_is_an_error_until_there_is_one
 }
 
 #[tokio::test]
+async fn an_offset_of_an_earlier_topic_does_not_stand_for_one_that_is_gone() {
+    let (broker, handler, runner) = prepared(StartPositions::default()).await;
+    broker.commit("epoch=3 topic_id=BwcHBwcHBwcHBwcHBwcHBw");
+    let lost = runner.assigned(&committed_before()).await.expect_err("nothing is committed in this topic");
+    assert_eq!(lost.to_string(), KafkaRunnerError::OffsetLost(partition()).to_string());
+    broker.commit("epoch=3 topic_id=CAgICAgICAgICAgICAgICA");
+    runner.assigned(&committed_before()).await.expect("an offset is there");
+    assert_eq!(handler.to_the_end().await, (5..RECORDS).collect::<Vec<_>>());
+}
+
+#[tokio::test]
 async fn who_says_so_starts_anew_where_the_offset_is_gone() {
     let (_broker, handler, runner) = prepared(StartPositions::default().starting_anew()).await;
     runner.assigned(&committed_before()).await.expect("it begins");
