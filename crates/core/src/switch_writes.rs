@@ -98,7 +98,11 @@ fn catching_up<'a>(state: &'a GroupState, handoff: &Handoff) -> Option<Draft<'a>
     let draft = registered(state, handoff)?;
     let epoch = next_epoch(state, &handoff.unit);
     let reserve = |draft: Draft<'a>, at: &TopicPartition| match state.assignment(at) {
-        Some(assignment) => draft.assign(at, &assignment.reserving(epoch)),
+        // The owner's report does not cover what is written after it, so that the grant would prove nothing any more.
+        Some(assignment) => {
+            let committed_in = committed::noted(state, at);
+            draft.assign(at, &Assignment { committed_in, ..assignment.reserving(epoch) })
+        }
         None => draft,
     };
     Some(handoff.unit.iter().fold(draft, reserve).rewrite(&handoff.in_phase(Phase::CatchingUp)))

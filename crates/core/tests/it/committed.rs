@@ -78,6 +78,30 @@ fn the_next_owner_is_told_that_one_that_crashed_had_committed() {
 }
 
 #[test]
+fn the_next_owner_of_a_planned_move_is_told_in_each_mode() {
+    for (mode, catch_up) in
+        [(Mode::Overlap, false), (Mode::Exclusive, false), (Mode::Exclusive, true), (Mode::Routed, true)]
+    {
+        let mut group = TestGroup::with_topics(&[("t", 2)]);
+        group.configure(&GroupConfig { mode, catch_up, ..GroupConfig::default() });
+        let a = join(&mut group, "a");
+        group.settle();
+        assert!(group.report_grants(&a, all(Some(&[]))));
+        let b = join(&mut group, "b");
+        group.settle();
+        let told: Vec<bool> = group
+            .view(&b)
+            .roles
+            .values()
+            .filter_map(|role| {
+                if let Role::Owner { was_committed, .. } = role { Some(*was_committed) } else { None }
+            })
+            .collect();
+        assert_eq!(told, [true], "{mode:?}, catch up: {catch_up}");
+    }
+}
+
+#[test]
 fn an_owner_that_had_begun_and_committed_nothing_leaves_no_note() {
     let (mut group, a) = owned();
     assert!(group.report_grants(&a, all(Some(&[at()]))));
