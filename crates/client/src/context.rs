@@ -161,6 +161,7 @@ pub struct OwnedContext {
     pub(crate) partition: TopicPartition,
     pub(crate) claim: Claim,
     pub(crate) start_offset: Option<Offset>,
+    pub(crate) was_committed: bool,
     pub(crate) topic_id: Option<TopicId>,
     pub(crate) resumed: bool,
     pub(crate) skipped: SkippedOffset,
@@ -275,6 +276,13 @@ impl OwnedContext {
     #[must_use]
     pub const fn topic_id(&self) -> Option<TopicId> {
         self.topic_id
+    }
+
+    /// True if an owner is known to have committed an offset of this partition before this grant, in this very topic: where
+    /// the group has none, it was lost. False = nothing is known.
+    #[must_use]
+    pub const fn was_committed(&self) -> bool {
+        self.was_committed
     }
 
     /// True = it was told to drain, and goes on where it is, with the state that was kept.

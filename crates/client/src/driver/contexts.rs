@@ -43,6 +43,8 @@ struct PartitionContexts {
     skipped: SkippedOffset,
     /// The number of calls that have failed in a row before the last one.
     failures: u32,
+    /// True if an offset is known to have been committed before the grant.
+    was_committed: bool,
     /// The running preparation's.
     warm: Option<WarmContext>,
     estimate: WarmUpEstimate,
@@ -79,6 +81,11 @@ impl HeldPartitions {
     /// The contexts of `partition` that follow are for a call before which so many have failed in a row.
     pub(super) fn count_failures(&mut self, partition: &TopicPartition, failures: u32) {
         self.contexts(partition).failures = failures;
+    }
+
+    /// The contexts of `partition` that follow are of a grant before which an offset is known to have been committed, or is not.
+    pub(super) fn note_commit(&mut self, partition: &TopicPartition, was_committed: bool) {
+        self.contexts(partition).was_committed = was_committed;
     }
 
     /// The context of a preparation.
@@ -140,6 +147,7 @@ impl HeldPartitions {
             partition: partition.clone(),
             claim,
             start_offset,
+            was_committed: held.was_committed,
             topic_id: held.topic_id,
             resumed,
             skipped: held.skipped.clone(),
@@ -336,6 +344,7 @@ impl PartitionContexts {
             topic_id: None,
             skipped: SkippedOffset::default(),
             failures: 0,
+            was_committed: false,
             warm: None,
             estimate: WarmUpEstimate::default(),
             reserved: None,

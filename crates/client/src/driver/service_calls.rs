@@ -88,6 +88,7 @@ impl<T: Transport> ServiceCalls<T> {
             busy: report.busy,
             stopped: report.stopped,
             unbegun: Some(report.unbegun),
+            uncommitted: report.uncommitted,
             stream: Some(stream),
         };
         let transport = self.transport.clone();

@@ -21,7 +21,7 @@ use following::Following;
 use hooks::{Hook, HookCall};
 use interrupted::{Interrupted, while_wanted};
 use kafka_assigner_handler::{Closing, RecordError, RecordHandler, guarded};
-use kafka_assigner_types::id::{Offset, TopicPartition};
+use kafka_assigner_types::id::{Epoch, Offset, TopicPartition};
 use tokio::sync::{Semaphore, oneshot};
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::{CancellationToken, DropGuard};
@@ -415,6 +415,10 @@ impl<H: RecordHandler> PartitionHandler for KafkaRunner<H> {
         self.parts.watch.stops.all()
     }
 
+    fn committed(&self) -> Option<BTreeMap<TopicPartition, Epoch>> {
+        Some(self.parts.commits.acknowledged())
+    }
+
     fn last_error(&self) -> Option<String> {
         self.parts.client.watch().text()
     }
@@ -447,6 +451,9 @@ mod confirmed_test;
 #[cfg(test)]
 #[path = "runner/hooks_test.rs"]
 mod hooks_test;
+#[cfg(test)]
+#[path = "runner/lost_offsets_test.rs"]
+mod lost_offsets_test;
 #[cfg(test)]
 #[path = "runner/metrics_test.rs"]
 mod metrics_test;

@@ -9,7 +9,7 @@ use super::change::RoleChange;
 use super::entry::Entry;
 use super::role::ConsumerRole;
 use super::unbegun::UnbegunRole;
-use kafka_assigner_types::id::{HandoffId, Offset, TopicPartition};
+use kafka_assigner_types::id::{Epoch, HandoffId, Offset, TopicPartition};
 use kafka_assigner_types::moment::Moment;
 use kafka_assigner_types::topic_id::TopicId;
 
@@ -96,6 +96,21 @@ impl Roles {
             ConsumerRole::Owner(role) => role.skip,
             _ => None,
         }
+    }
+
+    /// The partitions that the service wants this member to own, with the epochs of their grants.
+    pub(crate) fn owned_epochs(&self) -> impl Iterator<Item = (&TopicPartition, Epoch)> {
+        self.entries.iter().filter_map(|(partition, entry)| match &entry.target {
+            ConsumerRole::Owner(role) => Some((partition, role.epoch)),
+            _ => None,
+        })
+    }
+
+    /// True if an offset of `partition`, which this member is to own, is known to have been committed before its grant.
+    #[must_use]
+    pub(crate) fn was_committed(&self, partition: &TopicPartition) -> bool {
+        let target = self.entries.get(partition).map(|entry| &entry.target);
+        matches!(target, Some(ConsumerRole::Owner(role)) if role.was_committed)
     }
 
     /// True if the service wants this member to own `partition`.

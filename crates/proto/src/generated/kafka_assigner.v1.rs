@@ -272,6 +272,12 @@ pub struct AssignedPartition {
     /// client that does not know the field tries the record.
     #[prost(int64, optional, tag = "17")]
     pub skip_offset: ::core::option::Option<i64>,
+    /// True if an owner of this very topic's partition is known to have committed an offset before this grant: a consumer that is
+    /// given no start_offset and finds none committed has lost it, and to start as in a new partition would repeat records,
+    /// with their effects, or leave some out. False = nothing is known. A client that does not know the field starts as in a
+    /// new partition, and so does one of an instance that does not send it.
+    #[prost(bool, tag = "18")]
+    pub was_committed: bool,
 }
 /// One partition that the member has no role in any more.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -482,6 +488,28 @@ pub struct HeartbeatRequest {
     /// the change. A grant that makes no progress for GroupConfig.warm_deadline_ms may be moved to another consumer.
     #[prost(message, optional, tag = "22")]
     pub unbegun: ::core::option::Option<UnbegunPartitions>,
+    /// The partitions that it owns and of which Kafka has acknowledged no commit under the present grant, as of `stream`: where
+    /// the stream had told everything, an offset is committed of all others. It is heeded beside `unbegun` only. Unset = a client
+    /// that does not tell, that never commits, or that would have to name more than 100.
+    #[prost(message, optional, tag = "26")]
+    pub uncommitted: ::core::option::Option<UncommittedPartitions>,
+}
+/// The partitions that a consumer owns and has committed no offset of under the present grant.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct UncommittedPartitions {
+    /// A list of more than 100 is not heeded.
+    #[prost(message, repeated, tag = "1")]
+    pub partitions: ::prost::alloc::vec::Vec<UncommittedPartition>,
+}
+/// A partition of which its owner has committed no offset under the present grant.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct UncommittedPartition {
+    /// The topic.
+    #[prost(string, tag = "1")]
+    pub topic: ::prost::alloc::string::String,
+    /// The partition, from 0.
+    #[prost(int32, tag = "2")]
+    pub partition: i32,
 }
 /// The partitions that a consumer owns and has not begun to process.
 #[derive(Clone, PartialEq, ::prost::Message)]

@@ -119,3 +119,17 @@ async fn a_state_of_a_former_topic_skips_nothing_of_the_new_one() {
     );
     assert_eq!(handled(grant(None), Some(None)).await, from(5), "as of a topic whose id is not known");
 }
+
+#[tokio::test]
+async fn a_state_that_says_how_far_it_is_goes_on_there_where_the_committed_offset_is_gone() {
+    let (broker, grant) = (TestBroker::start().await, Grant { committed: None, start: None });
+    let opened = OpenedState::up_to((0..5).collect(), offset(5), id(8));
+    let (handled, ended) = (Arc::<Mutex<Vec<i64>>>::default(), Arc::<Notify>::default());
+    let handler = Noting { opened, handled: handled.clone(), ended: ended.clone() };
+    let runner = KafkaRunner::new(&KafkaOptions::new(broker.servers(), "g"), handler).expect("valid options");
+    runner.warm(&grant.warm()).await.expect("it is warm");
+    let owned = OwnedContext { was_committed: true, ..grant.owned() };
+    runner.assigned(&owned).await.expect("it begins");
+    timeout(PATIENCE, ended.notified()).await.expect("the last record is handled");
+    assert_eq!(*handled.lock().expect("no panic inside"), from(5));
+}
