@@ -11,6 +11,7 @@ use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use crate::claim::{Claim, ClaimEnded};
+use crate::committed_offset::CommittedOffset;
 use crate::gate::{Gate, Permit, Refusal};
 use crate::record_gate::{RecordGate, RecordPermit};
 use crate::skipped_offset::SkippedOffset;
@@ -160,6 +161,7 @@ pub struct OwnedContext {
     pub(crate) partition: TopicPartition,
     pub(crate) claim: Claim,
     pub(crate) start_offset: Option<Offset>,
+    pub(crate) was_committed: bool,
     pub(crate) topic_id: Option<TopicId>,
     pub(crate) resumed: bool,
     pub(crate) skipped: SkippedOffset,
@@ -261,11 +263,26 @@ impl OwnedContext {
         self.start_offset
     }
 
+    /// The offset to start at beside the one that the group has committed; `None` = nothing is committed, and no start was
+    /// told. What is committed in a topic with another id does not count; in the topic with this id the start is never below
+    /// it, as it could be after the service's store was put back to a backup.
+    #[must_use]
+    pub fn start_after(&self, committed: Option<CommittedOffset>) -> Option<Offset> {
+        CommittedOffset::start(committed, self.start_offset, self.topic_id)
+    }
+
     /// Kafka's id of the topic, to keep beside every offset and every state that is kept outside of this process: under
     /// another id they are of another log. `None` = not known.
     #[must_use]
     pub const fn topic_id(&self) -> Option<TopicId> {
         self.topic_id
+    }
+
+    /// True if an owner is known to have committed an offset of this partition before this grant, in this very topic: where
+    /// the group has none, it was lost. False = nothing is known.
+    #[must_use]
+    pub const fn was_committed(&self) -> bool {
+        self.was_committed
     }
 
     /// True = it was told to drain, and goes on where it is, with the state that was kept.

@@ -1,12 +1,13 @@
 //! The trait that a user implements.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use async_trait::async_trait;
 
 use crate::context::{OwnedContext, ReservedContext, WarmContext};
 use crate::status::{FailingPartition, StoppedPartition};
-use kafka_assigner_types::id::{Offset, TopicPartition};
+use kafka_assigner_types::id::{Epoch, Offset, TopicPartition};
 
 /// Any error of a handler; its text is logged and, for a failed preparation, shown to operators.
 pub type HandlerError = Box<dyn std::error::Error + Send + Sync>;
@@ -117,6 +118,15 @@ pub trait PartitionHandler: Send + Sync + 'static {
     /// [status](crate::ConsumerStatus).
     fn stopped(&self) -> Vec<StoppedPartition> {
         Vec::new()
+    }
+
+    /// The partitions that are owned and of which Kafka has acknowledged a committed offset since their grant, each with the epoch
+    /// under which it is owned. `None` (the default) = offsets are not committed, or nobody can tell. Asked with each report.
+    ///
+    /// The service tells the next owner of what is named here [that an offset was committed](OwnedContext::was_committed). Name
+    /// nothing of which that is not certain.
+    fn committed(&self) -> Option<BTreeMap<TopicPartition, Epoch>> {
+        None
     }
 
     /// The error of what the handler works with, as Kafka's brokers, with its text; `None` = it has lasted no longer, or there was

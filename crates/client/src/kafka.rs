@@ -99,6 +99,7 @@ mod held;
 mod log_ends;
 mod log_positions;
 mod lookup;
+mod metric_labels;
 mod options;
 mod ownership;
 mod partition;
@@ -121,6 +122,7 @@ mod stop_word;
 mod survey;
 mod taken_records;
 mod token_source;
+mod topic_sizes;
 
 pub use commits::ConfirmError;
 pub use error::KafkaRunnerError;

@@ -44,6 +44,7 @@
 //! to: names, and the span of a claim.
 
 mod claim;
+mod committed_offset;
 mod consumer;
 mod context;
 mod dialect;
@@ -64,6 +65,7 @@ mod stopped;
 mod unanswered_time;
 
 pub use claim::{Claim, ClaimEnded};
+pub use committed_offset::CommittedOffset;
 pub use consumer::Consumer;
 pub use context::{OwnedContext, ReservedContext, WarmContext};
 pub use gate::{Permit, Refusal};
@@ -77,6 +79,7 @@ pub use kafka_assigner_session::{
 pub use kafka_assigner_types::id::{
     Epoch, HandoffId, Incarnation, InvalidOffset, InvalidPartition, Offset, TopicPartition,
 };
+pub use kafka_assigner_types::key::KeyHash;
 pub use kafka_assigner_types::kv::LeaseId;
 pub use kafka_assigner_types::name::{InvalidName, TopicName};
 pub use kafka_assigner_types::topic_id::TopicId;

@@ -36,7 +36,8 @@ const fn gauge(name: &'static str, meaning: &'static str) -> Metric {
     Metric { name, kind: MetricKind::Gauge, meaning }
 }
 
-/// Labels of the first two: `group`, `consumer`. Of all others: `kafka_group`, the group under which offsets are committed.
+/// Labels of the first two: `group`, `consumer`. Of all others: `kafka_group`, the group under which offsets are committed, and
+/// `consumer` where `KafkaOptions::consumer` names one.
 pub const METRICS: [Metric; 14] = [
     SESSIONS_LOST,
     CLAIMS_LAPSED,

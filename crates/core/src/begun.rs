@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use crate::committed::{next_report, proves_more};
 use crate::record::{BegunReport, Consumer, Extra, UnbegunGrant, UnbegunReason};
 use crate::state::{Entry, GroupState};
 use kafka_assigner_types::id::{Epoch, Member, TopicPartition};
@@ -21,6 +22,9 @@ pub struct ToldGrants {
     pub named: Vec<(TopicPartition, UnbegunGrant)>,
     /// The number of those that it does not name.
     pub unnamed: u32,
+    /// The partitions that it owns and of which no commit was acknowledged under the grant; `None`: it does not tell, or
+    /// never commits.
+    pub uncommitted: Option<Vec<TopicPartition>>,
 }
 
 /// The part of a group's state that a consumer's stream had told.
@@ -76,14 +80,16 @@ pub fn news(
         StreamReach::AsBefore if unnamed == 0 => before.covered,
         _ => covered(state, &told, &owned),
     };
+    let commits = next_report(state, member, before.commits.as_ref(), told.told, told.uncommitted.as_deref());
     let named = told.named.into_iter().filter(|(at, grant)| owned.get(at) == Some(&grant.epoch));
     let named = named.take(BegunReport::MOST_NAMED).map(|(at, grant)| (at.to_string(), in_bounds(grant)));
-    let next = BegunReport { covered, named: named.collect(), unnamed, extra: before.extra.clone() };
+    let next = BegunReport { covered, named: named.collect(), unnamed, commits, extra: before.extra.clone() };
     let covers_others = || owned.values().any(|epoch| (*epoch <= before.covered) != (*epoch <= next.covered));
     let is_news = consumer.begun.is_none()
         || next.named != before.named
         || next.unnamed != before.unnamed
-        || covers_others();
+        || covers_others()
+        || proves_more(state, member, before.commits.as_ref(), next.commits.as_ref());
     is_news.then_some(next)
 }
 

@@ -54,7 +54,7 @@ pub(crate) fn facts<'a>(
         rest_awaited: rest_awaited(state, handoff),
         old_can_be_fenced: fence::of_old_owner(state, handoff).is_some(),
         is_busy: busy_member(state, handoff).is_some(),
-        called_off_before: context.memory.was_called_off(handoff.lead()),
+        called_off_before: context.memory.was_called_off(handoff.lead(), &handoff.old),
         intent: intent(state, handoff),
         overdue: context.memory.is_overdue(state, handoff, context.moment),
         deadline_ms: millis(phase_bound(state, handoff)),

@@ -49,7 +49,11 @@ pub(crate) fn of_old_owner(state: &GroupState, handoff: &Handoff) -> Option<Cons
     let held = |at: &TopicPartition| Some(state.assignment(at)?.held_epoch());
     let epoch =
         |at: &TopicPartition| if handoff.phase.is_in_flight() { held(at) } else { handoff.old_epoch(at) };
-    registration.fencing(handoff.unit.iter().filter_map(|at| Some((at.clone(), epoch(at)?))))
+    // One of which no epoch is known can't be fenced, and without it the unit is not.
+    let fenced =
+        |at: &TopicPartition| Some((at.clone(), epoch(at).filter(|epoch| *epoch > Epoch::default())?));
+    let fenced: Vec<_> = handoff.unit.iter().map(fenced).collect::<Option<_>>()?;
+    registration.fencing(fenced)
 }
 
 /// True if the old owner of `handoff`, whose grants of the unit were fenced for it, has said that it dropped them.

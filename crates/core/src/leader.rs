@@ -17,6 +17,7 @@
 
 mod agenda;
 mod back_off;
+mod committed_runs;
 mod context;
 mod deaths;
 mod history_wait;

@@ -26,6 +26,7 @@ pub mod action;
 pub mod advance;
 pub mod begun;
 pub mod claim;
+mod committed;
 pub mod counts;
 mod draft;
 pub mod explain;

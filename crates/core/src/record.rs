@@ -23,7 +23,7 @@ use serde::de::{DeserializeOwned, Error as _};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 pub use assignment::{Assignment, Avoid, Owner};
-pub use begun::{BegunReport, UnbegunGrant, UnbegunReason};
+pub use begun::{BegunReport, CommitReport, UnbegunGrant, UnbegunReason};
 pub use cluster::{ClusterRecord, HistoryNote, Tombstone};
 pub use consumer::{Capability, Consumer, DeathSign, Progress, Rejoin, Renewal, Standing, Suspicion};
 pub use group::{GroupConfig, InvalidConfig, OwnersStopped};

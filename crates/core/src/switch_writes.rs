@@ -3,6 +3,7 @@
 //! The instance that hears the word that a phase waits for writes what follows from it with it, in one transaction, so
 //! that neither a leader nor another hop lies inside the gap; the leader writes the same where that did not happen.
 
+use crate::committed;
 use crate::draft::{Draft, next_epoch, owner_of};
 use crate::reason::Reason;
 use crate::record::{Assignment, Consumer, Handoff, Owner, Phase, Taken};
@@ -33,7 +34,8 @@ impl Grant {
         // Offsets of a topic that was there before mean nothing in this one.
         let is_same = before.topic_since.zip(topic_since).is_none_or(|(before, now)| before == now);
         let (stop, skip) = (next.stop.clone().filter(|_| is_same), next.skip.filter(|_| is_same));
-        Assignment { topic_since, stop, skip, ..next }.starting_at(first_start(state, at))
+        let committed_in = committed::noted(state, at);
+        Assignment { topic_since, committed_in, stop, skip, ..next }.starting_at(first_start(state, at))
     }
 
     /// Writes the grant for a whole unit.
@@ -107,7 +109,11 @@ fn catching_up<'a>(state: &'a GroupState, handoff: &Handoff) -> Option<Draft<'a>
     let draft = registered(state, handoff)?;
     let epoch = next_epoch(state, &handoff.unit);
     let reserve = |draft: Draft<'a>, at: &TopicPartition| match state.assignment(at) {
-        Some(assignment) => draft.assign(at, &assignment.reserving(epoch)),
+        // The owner's report does not cover what is written after it, so that the grant would prove nothing any more.
+        Some(assignment) => {
+            let committed_in = committed::noted(state, at);
+            draft.assign(at, &Assignment { committed_in, ..assignment.reserving(epoch) })
+        }
         None => draft,
     };
     Some(handoff.unit.iter().fold(draft, reserve).rewrite(&handoff.in_phase(Phase::CatchingUp)))
@@ -204,6 +210,8 @@ pub(crate) fn renew<'a>(state: &'a GroupState, handoff: &Handoff, failed: Option
     let renewed = |draft: Draft<'a>, at: &TopicPartition| {
         let Some(assignment) = state.assignment(at) else { return draft };
         let next = assignment.renewed(epoch, handoff.final_offset(at));
+        // One that was fenced drops what it has, so that the start of the run is long over.
+        let next = if handoff.is_fenced { next.begun_anew(handoff.final_offset(at)) } else { next };
         match failed.filter(|_| at == handoff.lead()) {
             Some(member) => draft.assign(at, &next.avoiding(member)),
             None => draft.assign(at, &next),

@@ -46,6 +46,8 @@ pub enum Role {
         resting: Option<HandoffId>,
         /// The offset of the record that it passes over, as an operator has commanded.
         skip: Option<Offset>,
+        /// True if an offset is known to have been committed before the grant: where there is none, it was lost.
+        was_committed: bool,
     },
     /// It builds its state while another one works.
     Warming {
@@ -168,6 +170,7 @@ fn owned(
         taking,
         resting,
         skip: assignment.skip,
+        was_committed: assignment.was_committed(),
     })
 }
 
@@ -202,6 +205,7 @@ fn giving(handoff: &Handoff, at: &TopicPartition) -> Role {
             taking: None,
             resting: None,
             skip: None,
+            was_committed: false,
         };
     }
     Role::Releasing { handoff: handoff.id.clone(), epoch, new_owner: handoff.new.name.clone() }

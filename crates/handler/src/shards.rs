@@ -158,6 +158,8 @@ impl<H: RecordHandler> RecordHandler for Sharded<H> {
         record: &Record,
     ) -> Result<(), RecordError> {
         let shard = shard_of(record.key(), self.shards);
+        // While a partition is processed, this is called for what is passed over.
+        state.confirmations.pass_over(shard, record.offset());
         self.handler.catch_up(partition, &mut state.shards[shard], record).await
     }
 
@@ -173,7 +175,9 @@ impl<H: RecordHandler> RecordHandler for Sharded<H> {
         let shard = shard_of(record.key(), self.shards);
         state.confirmations.give(shard, record.offset().next());
         let context = state.confirmations.context_of(context, shard);
-        self.handler.process(&context, &mut state.shards[shard], record).await
+        self.handler.process(&context, &mut state.shards[shard], record).await?;
+        state.confirmations.handled(shard, record.offset().next());
+        Ok(())
     }
 
     async fn process_batch(
@@ -190,6 +194,9 @@ impl<H: RecordHandler> RecordHandler for Sharded<H> {
         }
         let parts = contexts.iter().zip(&mut state.shards).zip(shares);
         let ends = join_all(parts.map(|((context, shard), share)| self.work(context, shard, share))).await;
+        for (shard, end) in ends.iter().enumerate() {
+            end.finished.last().into_iter().for_each(|last| state.confirmations.handled(shard, last.next()));
+        }
         end_of(records, &mut state.finished, ends)
     }
 
@@ -240,6 +247,7 @@ mod tests {
     use kafka_assigner_types::id::Epoch;
 
     use super::*;
+    use crate::confirmations::Confirmations;
     use crate::context::Ownership;
 
     /// Always valid.
@@ -348,6 +356,57 @@ mod tests {
         let end = run(&handler, &mut state, &records(0..20));
         let error = end.error.unwrap();
         assert_eq!((end.handled, error.text(), error.is_spoiled()), (5, "5".to_owned(), true));
+    }
+
+    /// Confirms each record as soon as it is handled; fails at one.
+    struct Confirming(i64);
+
+    impl RecordHandler for Confirming {
+        type State = ();
+
+        async fn open(
+            &self,
+            _: &Preparation,
+            _: Option<StateSnapshot>,
+        ) -> Result<OpenedState<()>, RecordError> {
+            Ok(OpenedState::empty(()))
+        }
+
+        async fn catch_up(&self, _: &TopicPartition, _: &mut (), _: &Record) -> Result<(), RecordError> {
+            Ok(())
+        }
+
+        async fn process(
+            &self,
+            context: &PartitionContext,
+            _: &mut (),
+            record: &Record,
+        ) -> Result<(), RecordError> {
+            if record.offset().get() == self.0 {
+                return Err(RecordError::unchanged("no amount"));
+            }
+            context.confirm(record.offset().next());
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_record_that_is_passed_over_holds_up_no_confirmation_of_other_shards() {
+        let (handler, mut state) = (Sharded::new(Confirming(7), 3), ShardedState::new(vec![(); 3]));
+        let confirmed = Confirmations::from(Offset::ZERO);
+        let context =
+            PartitionContext::new(at(), None, Arc::new(Ever)).confirmed_by(Arc::new(confirmed.clone()));
+        let records = records(0..8);
+        let end = block_on(handler.process_batch(&context, &mut state, &records));
+        assert_eq!(
+            (end.handled, confirmed.next().get()),
+            (7, 4),
+            "the shard of offset 7 has confirmed offset 3"
+        );
+        // What a runner does where it passes a record over.
+        block_on(handler.catch_up(&at(), &mut state, &records[7])).unwrap();
+        confirmed.pass_over(records[7].offset(), records[7].offset().next());
+        assert_eq!(confirmed.next().get(), 8);
     }
 
     #[test]

@@ -27,13 +27,14 @@ pub enum StartPosition {
 pub struct StartPositions {
     of_others: StartPosition,
     of_topics: BTreeMap<TopicName, StartPosition>,
+    starts_anew: bool,
 }
 
 impl StartPositions {
     /// The same for every topic.
     #[must_use]
     pub const fn all(position: StartPosition) -> Self {
-        Self { of_others: position, of_topics: BTreeMap::new() }
+        Self { of_others: position, of_topics: BTreeMap::new(), starts_anew: false }
     }
 
     /// With another one for `topic`.
@@ -41,6 +42,20 @@ impl StartPositions {
     pub fn with(mut self, topic: TopicName, position: StartPosition) -> Self {
         self.of_topics.insert(topic, position);
         self
+    }
+
+    /// The same, and they count too where an offset was committed before and is gone: Kafka has dropped it, or somebody has
+    /// deleted it. Without this call such a partition does not begin until somebody has committed an offset. For groups whose
+    /// offsets are deleted on purpose, and for a consumer that goes on under another Kafka group.
+    #[must_use]
+    pub fn starting_anew(self) -> Self {
+        Self { starts_anew: true, ..self }
+    }
+
+    /// True if a partition whose committed offset is gone starts as one that was never begun.
+    #[must_use]
+    pub const fn starts_anew(&self) -> bool {
+        self.starts_anew
     }
 
     /// The start position of `topic`.

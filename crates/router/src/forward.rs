@@ -22,7 +22,7 @@ pub trait Forward: Send + Sync + 'static {
     /// Sends `request` to `target`, with [`target.epoch`](RouteTarget::epoch) beside it.
     ///
     /// Must be cancel safe: it is dropped when it takes too long, and the outcome counts as unknown then. It must not
-    /// block the thread: [`RouterOptions::stuck_after`](crate::RouterOptions::stuck_after).
+    /// block the thread, which holds up its partition and then the router: [`RouterOptions::stuck_after`](crate::RouterOptions::stuck_after).
     ///
     /// # Errors
     ///

@@ -3,12 +3,13 @@
 mod dispatch;
 #[cfg(test)]
 mod forwarder_test;
+mod sending;
 mod shared;
 
 use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -21,11 +22,11 @@ use self::dispatch::Dispatcher;
 use self::shared::{ForwarderCore, PendingRequest};
 use crate::cutover::{Cutover, CutoverError};
 use crate::forward::{Forward, RequestError};
-use crate::key::KeyHash;
 use crate::lane::RequestId;
 use crate::lanes::{StashLimits, Unsent};
 use crate::route::RouteTarget;
 use crate::table::RoutingTable;
+use kafka_assigner_types::key::KeyHash;
 
 /// Takes requests for partitions and forwards each to the owner, through switches.
 ///
@@ -33,19 +34,19 @@ use crate::table::RoutingTable;
 /// partition is switched to another owner, or has no owner, they wait, within [`StashLimits`]; a refused request goes
 /// back to its place. Reads that must see earlier writes have to be requests too: sent past the queue, they would miss
 /// the writes that wait in it.
-pub struct Forwarder<F: Forward>(ForwarderCore<F>);
+pub struct Forwarder<F: Forward>(Arc<ForwarderCore<F>>);
 
 impl<F: Forward> Forwarder<F> {
     /// A forwarder that follows `table`. `send_timeout` bounds each request's way to the owner and back; a drain takes
     /// at most as long, so it must be shorter than the group's bound on Freezing (default 30 s).
     pub fn new(forward: F, table: RoutingTable, limits: StashLimits, send_timeout: Duration) -> Self {
-        Self(ForwarderCore::new(forward, table, limits, send_timeout))
+        Self(Arc::new(ForwarderCore::new(forward, table, limits, send_timeout)))
     }
 
     /// Accepts a request for a partition. Its place in the order is that of this call; the returned future only waits
     /// for the answer. Dropped, it cancels the request, unless that is in flight already.
     ///
-    /// Requests in flight hold no lock and no thread.
+    /// Requests in flight hold no lock and no thread. Each one is polled by a task of its own.
     ///
     /// # Errors
     ///
@@ -62,7 +63,7 @@ impl<F: Forward> Forwarder<F> {
         }
         let waiting = match admitted {
             Ok(id) => {
-                state.callers.insert(id, PendingRequest { request, answer });
+                state.callers.insert(id, PendingRequest { request, answer, polled: Arc::default() });
                 self.0.wake.notify_one();
                 Ok((id, receiver))
             }
@@ -154,12 +155,16 @@ impl<F: Forward> Cutover for Forwarder<F> {
     }
 
     async fn work(&self) {
-        Dispatcher::new(&self.0).run().await;
+        Dispatcher::new(Arc::clone(&self.0)).run().await;
     }
 
     fn is_stuck(&self, bound: Duration) -> bool {
-        let turned = Duration::from_micros(self.0.turned.load(Ordering::SeqCst));
-        !turned.is_zero() && turned + bound < self.0.table.clock().awake()
+        let now = self.0.table.clock().awake();
+        let is_late = |since: &AtomicU64| {
+            let since = Duration::from_micros(since.load(Ordering::SeqCst));
+            !since.is_zero() && since + bound < now
+        };
+        is_late(&self.0.turned) || self.0.state().callers.values().any(|caller| is_late(&caller.polled))
     }
 
     async fn finish(&self) {

@@ -72,7 +72,6 @@ mod drains;
 mod driver;
 mod forward;
 mod forwarder;
-mod key;
 mod lane;
 mod lanes;
 mod options;
@@ -93,9 +92,9 @@ pub use kafka_assigner_proto::TokenOrigin;
 pub use kafka_assigner_session::{ClientTlsFiles, GrpcTransport, InvalidEndpoint, SessionStatus, stop};
 /// The identities that routes and requests carry.
 pub use kafka_assigner_types::id::{Epoch, HandoffId, Incarnation, InvalidPartition, TopicPartition};
+pub use kafka_assigner_types::key::KeyHash;
 pub use kafka_assigner_types::kv::LeaseId;
 pub use kafka_assigner_types::name::{InvalidName, TopicName};
-pub use key::KeyHash;
 pub use lanes::{StashLimits, Unsent};
 pub use options::{RouterOptions, RouterOptionsError};
 pub use route::{PartitionOwner, PartitionRoute, RouteTarget};

@@ -8,10 +8,10 @@ use kafka_assigner_session::Clock;
 use kafka_assigner_types::id::TopicPartition;
 use kafka_assigner_types::moment::{Moment, micros};
 
-use crate::key::KeyHash;
 use crate::lanes::Unsent;
 use crate::route::PartitionRoute;
 use crate::route_map::RouteMap;
+use kafka_assigner_types::key::KeyHash;
 
 /// The routes of all partitions, kept up to date by the router; cheap to clone.
 ///

@@ -207,7 +207,7 @@ impl WireRoles {
         let topic = at.topic.to_string();
         let partition = wire_partition(at.partition);
         match role {
-            Role::Owner { epoch, run, mode, start, taking, resting, skip } => {
+            Role::Owner { epoch, run, mode, start, taking, resting, skip, was_committed } => {
                 self.assigned.push(AssignedPartition {
                     topic,
                     partition,
@@ -219,6 +219,7 @@ impl WireRoles {
                     topic_id,
                     rest_handoff_id: resting.as_ref().map(ToString::to_string).unwrap_or_default(),
                     skip_offset: skip.map(Offset::get),
+                    was_committed: *was_committed,
                 });
             }
             Role::Warming { handoff, current_owner } => self.warming.push(WarmPartition {
@@ -369,7 +370,8 @@ mod tests {
         let role = |partition| {
             let at = TopicPartition::new(topic.clone(), partition);
             let mode = Mode::Overlap;
-            (at, Role::Owner { epoch, run, mode, start: None, taking: None, resting: None, skip: None })
+            let (start, taking, resting, skip) = (None, None, None, None);
+            (at, Role::Owner { epoch, run, mode, start, taking, resting, skip, was_committed: true })
         };
         ConsumerView { roles: (0..60_000).map(role).collect(), ..ConsumerView::default() }
     }

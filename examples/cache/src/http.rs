@@ -1,11 +1,12 @@
-//! Questions over HTTP: `GET /TOPIC/PARTITION/KEY`, and the probes of a supervisor: `GET /live`, `GET /ready`.
+//! Questions over HTTP: `GET /TOPIC/PARTITION/KEY`, `GET /by-key/TOPIC/KEY`, and the probes of a supervisor: `GET /live`,
+//! `GET /ready`.
 //!
 //! | answer | when |
 //! | --- | --- |
 //! | 200, the value | the key has one; `x-offset` is the offset of its record, `x-epoch` the epoch of its owner |
 //! | 404 | it has none; `x-epoch` as well |
 //! | 421 | the partition is not owned here: ask another one |
-//! | 503 | too many ask |
+//! | 503 | too many ask, or no broker says how many partitions the topic has |
 
 use axum::Router;
 use axum::extract::{Path, State};
@@ -13,13 +14,15 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use kafka_assigner_client::kafka::{RunnerHandle, StateReadError};
-use kafka_assigner_client::{ConsumerHandle, Epoch, TopicPartition};
+use kafka_assigner_client::{ConsumerHandle, Epoch, KeyHash, TopicPartition};
 
 use crate::shelf::{Shelf, ShelfEntry};
 
-/// The routes to the shelves of a runner.
-pub(crate) fn routes(shelves: RunnerHandle<Shelf>) -> Router {
-    Router::new().route("/{topic}/{partition}/{key}", get(look)).with_state(shelves)
+/// The routes to the shelves of a runner. Producers give the partition of a key by `hash`.
+pub(crate) fn routes(shelves: RunnerHandle<Shelf>, hash: KeyHash) -> Router {
+    let by_key =
+        Router::new().route("/by-key/{topic}/{key}", get(look_by_key)).with_state((shelves.clone(), hash));
+    Router::new().route("/{topic}/{partition}/{key}", get(look)).with_state(shelves).merge(by_key)
 }
 
 /// The routes of probes: 200 or 503.
@@ -43,8 +46,26 @@ async fn look(
     // The look runs between two records; its answer counts only if the partition is still owned after it.
     match shelves.read(&at, move |shelf, epoch| (shelf.get(&key), epoch)).await {
         Ok((entry, epoch)) => found(entry, epoch),
-        Err(StateReadError::Busy(_)) => StatusCode::SERVICE_UNAVAILABLE.into_response(),
-        Err(_) => StatusCode::MISDIRECTED_REQUEST.into_response(),
+        Err(error) => not_read(&error).into_response(),
+    }
+}
+
+async fn look_by_key(
+    State((shelves, hash)): State<(RunnerHandle<Shelf>, KeyHash)>,
+    Path((topic, key)): Path<(String, String)>,
+) -> Response {
+    let of_key = key.clone();
+    let look = move |shelf: &Shelf, epoch| (shelf.get(&of_key), epoch);
+    match shelves.read_by_key(&topic, key.as_bytes(), hash, look).await {
+        Ok((entry, epoch)) => found(entry, epoch),
+        Err(error) => not_read(&error).into_response(),
+    }
+}
+
+const fn not_read(error: &StateReadError) -> StatusCode {
+    match error {
+        StateReadError::Busy(_) | StateReadError::PartitionsUnknown { .. } => StatusCode::SERVICE_UNAVAILABLE,
+        _ => StatusCode::MISDIRECTED_REQUEST,
     }
 }
 
@@ -100,5 +121,9 @@ mod tests {
         };
         assert_eq!(ask("prices").await.status(), StatusCode::MISDIRECTED_REQUEST);
         assert_eq!(ask("no topic").await.status(), StatusCode::BAD_REQUEST);
+        // No broker is there to say how many partitions there are.
+        let path = Path(("prices".to_owned(), "a".to_owned()));
+        let by_key = look_by_key(State((runner.handle(), KeyHash::Crc32)), path).await;
+        assert_eq!(by_key.status(), StatusCode::SERVICE_UNAVAILABLE);
     }
 }

@@ -16,7 +16,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use kafka_assigner_client::kafka::{KafkaOptions, KafkaRunner};
-use kafka_assigner_client::{Consumer, ConsumerOptions, stop};
+use kafka_assigner_client::{Consumer, ConsumerOptions, KeyHash, stop};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
@@ -38,6 +38,9 @@ struct Options {
     /// The topic
     #[arg(long)]
     topic: String,
+    /// The producers of the topic hash keys as Java's do, and not as librdkafka's
+    #[arg(long)]
+    java_keys: bool,
     /// The address on which HTTP is served
     #[arg(long)]
     listen: SocketAddr,
@@ -67,7 +70,8 @@ async fn run(options: Options) -> anyhow::Result<()> {
     let kafka = KafkaOptions::for_consumer(&consumer, options.brokers);
     let runner = KafkaRunner::new(&kafka, shelf::Keeper)?;
     let consumer = Consumer::new(consumer)?;
-    let routes = http::routes(runner.handle()).merge(http::probes(consumer.handle()));
+    let hash = if options.java_keys { KeyHash::Murmur2 } else { KeyHash::Crc32 };
+    let routes = http::routes(runner.handle(), hash).merge(http::probes(consumer.handle()));
     let closed = CancellationToken::new();
     let served = axum::serve(listener, routes).with_graceful_shutdown(closed.clone().cancelled_owned());
     let serving = tokio::spawn(served.into_future());

@@ -6,13 +6,17 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use kafka_assigner_client::OwnedContext;
 use kafka_assigner_types::id::{Epoch, Offset, TopicPartition};
 
+use crate::commits::Commits;
 use crate::history::{History, What, Why};
+use crate::hole::Hole;
 
 /// The work that is going on; a clone is the same floor.
 #[derive(Debug, Clone)]
 pub(crate) struct Floor {
     history: History,
     posts: Arc<Mutex<BTreeMap<(u32, TopicPartition), Post>>>,
+    commits: Arc<Mutex<Commits>>,
+    hole: Option<Hole>,
 }
 
 /// One partition in the hands of one process.
@@ -43,8 +47,14 @@ impl Post {
 }
 
 impl Floor {
-    pub(crate) fn new(history: History) -> Self {
-        Self { history, posts: Arc::default() }
+    pub(crate) fn new(history: History, hole: Option<Hole>) -> Self {
+        Self { history, posts: Arc::default(), commits: Arc::default(), hole }
+    }
+
+    /// A handler prepares a partition; `is_granted`: it was told already where to start.
+    pub(crate) fn prepare(&self, process: u32, at: &TopicPartition, is_granted: bool) {
+        let looks = is_granted && self.hole != Some(Hole::CommitsOverlooked);
+        self.commits().prepare(process, at, looks);
     }
 
     /// A handler begins to process.
@@ -84,9 +94,20 @@ impl Floor {
         }
     }
 
-    /// A handler has stopped to process, before `offset`.
-    pub(crate) fn stop(&self, process: u32, at: &TopicPartition, offset: Offset) {
-        self.history.note(What::Stopped { process, at: at.clone(), offset });
+    /// A handler has stopped to process. Returns the offset before which it has, and which it commits under a claim alone.
+    pub(crate) fn stop(&self, process: u32, owner: &OwnedContext) -> Offset {
+        let (at, offset) = (owner.partition().clone(), self.commits().next_offset());
+        self.history.note(What::Stopped { process, at, offset });
+        if owner.claim().is_valid() {
+            self.commit(process, owner, offset);
+        }
+        offset
+    }
+
+    fn commit(&self, process: u32, owner: &OwnedContext, offset: Offset) {
+        let committed = self.commits().commit(owner, offset);
+        let (at, epoch) = (owner.partition().clone(), owner.epoch());
+        self.history.note(What::Committed { process, at, epoch, committed });
     }
 
     /// A handler has stopped to process.
@@ -123,9 +144,7 @@ impl Floor {
         if works && !post.started {
             post.started = true;
             // One who is told under a claim that is over by then, as after a suspension, starts nothing.
-            let offset = post.context.as_ref().and_then(OwnedContext::start_offset);
-            let epoch = post.epoch();
-            self.history.note(What::Started { process, at: at.clone(), epoch, offset });
+            self.start(process, at, post);
         }
         if works && !post.works {
             let (consumer, at) = (Arc::clone(&post.consumer), at.clone());
@@ -136,8 +155,23 @@ impl Floor {
         post.works = works;
     }
 
+    /// An owner begins, and commits at once that it has.
+    fn start(&self, process: u32, at: &TopicPartition, post: &Post) {
+        let start = post.context.as_ref().map(|owner| self.commits().start(process, owner));
+        let (at, epoch, start) = (at.clone(), post.epoch(), start.unwrap_or_default());
+        self.history.note(What::Started { process, at, epoch, start });
+        if let Some(owner) = &post.context {
+            let offset = self.commits().next_offset();
+            self.commit(process, owner, offset);
+        }
+    }
+
     fn ended(&self, process: u32, at: &TopicPartition, post: &Post, why: Why) {
         self.history.note(What::Ended { process, consumer: Arc::clone(&post.consumer), at: at.clone(), why });
+    }
+
+    fn commits(&self) -> MutexGuard<'_, Commits> {
+        self.commits.lock().expect("nothing panics while it holds what is committed")
     }
 
     fn posts(&self) -> MutexGuard<'_, BTreeMap<(u32, TopicPartition), Post>> {

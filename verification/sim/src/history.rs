@@ -5,6 +5,7 @@ use std::hash::Hasher as _;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
+use kafka_assigner_client::CommittedOffset;
 use kafka_assigner_proto::v1::{AssignmentCommand, RouteCommand, Seen};
 use kafka_assigner_router::{RequestError, Unsent};
 use kafka_assigner_types::id::{Epoch, Member, Offset, TopicPartition};
@@ -14,6 +15,7 @@ use rustc_hash::FxHasher;
 use tokio::time::Instant;
 
 use crate::call::Call;
+use crate::commits::Start;
 use crate::desk::Admitted;
 use crate::fault::{Fault, Strike};
 
@@ -115,9 +117,11 @@ pub(crate) enum What {
     /// A process began to process a partition.
     Began { process: u32, consumer: Arc<str>, at: TopicPartition, epoch: Epoch },
     /// A process started from where it was told to; nothing where it was told nothing.
-    Started { process: u32, at: TopicPartition, epoch: Epoch, offset: Option<Offset> },
+    Started { process: u32, at: TopicPartition, epoch: Epoch, start: Start },
     /// A process stopped in good order before that offset.
     Stopped { process: u32, at: TopicPartition, offset: Offset },
+    /// A process committed an offset: it has begun, or stopped in good order.
+    Committed { process: u32, at: TopicPartition, epoch: Epoch, committed: CommittedOffset },
     /// A process began a record of a partition.
     RecordBegun { process: u32, at: TopicPartition },
     /// That record has ended, or was cut.
@@ -266,11 +270,14 @@ impl fmt::Display for What {
             Self::Began { process, consumer, at, epoch } => {
                 write!(f, "work   {consumer}#{process} begins {at} under {epoch}")
             }
-            Self::Started { process, at, epoch, offset } => {
-                write!(f, "work   #{process} starts {at} under {epoch} from {offset:?}")
+            Self::Started { process, at, epoch, start } => {
+                write!(f, "work   #{process} starts {at} under {epoch} from {:?}", start.offset)
             }
             Self::Stopped { process, at, offset } => {
                 write!(f, "work   #{process} stops {at} before {offset}")
+            }
+            Self::Committed { process, at, epoch, committed } => {
+                write!(f, "work   #{process} commits {} of {at} under {epoch}", committed.offset)
             }
             Self::RecordBegun { process, at } => write!(f, "record #{process} begins one of {at}"),
             Self::RecordEnded { process, at } => write!(f, "record #{process} ends one of {at}"),

@@ -3,6 +3,7 @@
 //! None of them is in production code: each bends what a part of the simulation passes on to it.
 
 mod bend;
+mod deletion;
 mod history;
 mod spendthrift;
 
@@ -58,6 +59,8 @@ pub enum Hole {
     EpochStays,
     /// An owner is told to start one record before the one at which the last one stopped (I3).
     StartMoved,
+    /// An owner begins where it was told to, whatever is committed in that topic (I3).
+    CommitsOverlooked,
     /// The store refuses to delete a handoff that is over (I6).
     HandoffsKept,
     /// A handoff that is to freeze does so without the word of the old owner, which may have a record in the works (I8).
@@ -78,6 +81,8 @@ pub enum Hole {
     RestoreWaitedLong,
     /// The mark of a session that is not heard counts at once (I13).
     SilenceHurried,
+    /// A group that is deleted leaves no word of the claims that it had (I1).
+    TombstoneForgotten,
 }
 
 impl Hole {
@@ -91,9 +96,9 @@ impl Hole {
     #[must_use]
     pub const fn invariant(self) -> &'static str {
         match self {
-            Self::ClaimsIgnored => "I1",
+            Self::ClaimsIgnored | Self::TombstoneForgotten => "I1",
             Self::EpochStays | Self::EpochsTakenAgain => "I2",
-            Self::StartMoved => "I3",
+            Self::StartMoved | Self::CommitsOverlooked => "I3",
             Self::ReleaseBeforeTaken | Self::DeafUnnoticed | Self::RenewalsForgotten | Self::SameHistory => {
                 "I4"
             }
@@ -114,6 +119,15 @@ impl Hole {
             Self::FormerIdTold => "I14",
             Self::RecordsUncounted => "I15",
             Self::RestoreWaitedLong => "I16",
+        }
+    }
+
+    /// The only faults of a world in which it is hunted, where what it breaks needs several of them in a row; none = those of
+    /// the world.
+    pub(crate) const fn focus(self) -> &'static [Fault] {
+        match self {
+            Self::TombstoneForgotten => &[Fault::GroupDeleted],
+            _ => &[],
         }
     }
 
@@ -141,8 +155,12 @@ impl Hole {
             | Self::BrokenIsRefused
             | Self::RestUnawaited
             | Self::RecordsUncounted => shape.routers > 0,
+            Self::CommitsOverlooked => {
+                shape.is_restored() && shape.is_strict_at_times() && shape.has_topic_ids
+            }
             Self::EpochsTakenAgain | Self::SameHistory => shape.is_restored(),
             Self::RestoreWaitedLong => shape.is_restored() && shape.is_strict_at_times(),
+            Self::TombstoneForgotten => shape.mode_switches,
             Self::SilenceHurried => shape.situations.revival.is_some(),
             Self::LimitsOverlooked => shape.config.strategy == Spendthrift.name(),
             Self::FormerIdTold => shape.has_topic_ids && shape.faults.contains(&Fault::TopicRecreated),

@@ -19,6 +19,7 @@
 
 mod call;
 mod checker;
+mod commits;
 mod coverage;
 mod desk;
 mod driver;

@@ -137,11 +137,6 @@ impl Temper {
         Duration::from_millis(self.mood().dice.random_range(2_000..=15_000))
     }
 
-    /// No offset is said twice, so that it tells who said it.
-    fn next_offset(&self) -> Offset {
-        Offset::new(self.mood().dice.random_range(1..=i64::MAX)).expect("above 0")
-    }
-
     fn millis(&self, longest: u64) -> Duration {
         Duration::from_millis(self.mood().dice.random_range(0..=longest))
     }
@@ -218,6 +213,7 @@ async fn report(context: &WarmContext, span: Duration) {
 #[async_trait]
 impl PartitionHandler for Worker {
     async fn warm(&self, context: &WarmContext) -> Result<(), HandlerError> {
+        self.floor.prepare(self.process, context.partition(), context.start_offset().is_some());
         let building = async {
             tokio::select! {
                 biased;
@@ -265,10 +261,8 @@ impl PartitionHandler for Worker {
         }
         let alone = self.temper.leaves_alone.load(Ordering::SeqCst);
         let why = if alone { Why::Left } else { Why::Drained };
-        let (at, offset) = (context.partition().clone(), self.temper.next_offset());
-        self.floor.end(self.process, &at, why);
-        self.floor.stop(self.process, &at, offset);
-        Ok(Some(offset))
+        self.floor.end(self.process, context.partition(), why);
+        Ok(Some(self.floor.stop(self.process, context)))
     }
 
     async fn release(&self, partition: &TopicPartition) -> Result<(), HandlerError> {

@@ -72,7 +72,10 @@ pub(crate) struct World {
 impl World {
     /// The world `seed`, before anything runs in it; `history` is its record.
     pub(crate) fn new(seed: u64, history: History, hole: Option<Hole>) -> Self {
-        let shape = Shape::draw(seed);
+        let mut shape = Shape::draw(seed);
+        if let Some(focus @ [_, ..]) = hole.map(Hole::focus) {
+            shape.faults = focus.to_vec();
+        }
         let hole = hole.filter(|hole| hole.shows_in(&shape));
         let group = GROUP.parse().expect("a good name");
         let layout = Arc::new(Layout::new(DEFAULT_PREFIX, group));
@@ -80,7 +83,7 @@ impl World {
         let store = MemoryStore::new();
         Self {
             network: Network::new(dice.random(), shape.latency, history.clone(), hole),
-            floor: Floor::new(history.clone()),
+            floor: Floor::new(history.clone(), hole),
             desk: Desk::new(dice.random(), history.clone(), hole),
             kafka: Arc::new(Kafka::new(&shape.topics, shape.has_topic_ids, hole)),
             observer: Observer::start(&store, &layout, &history),

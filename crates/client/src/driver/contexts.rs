@@ -43,6 +43,8 @@ struct PartitionContexts {
     skipped: SkippedOffset,
     /// The number of calls that have failed in a row before the last one.
     failures: u32,
+    /// True if an offset is known to have been committed before the grant.
+    was_committed: bool,
     /// The running preparation's.
     warm: Option<WarmContext>,
     estimate: WarmUpEstimate,
@@ -79,6 +81,11 @@ impl HeldPartitions {
     /// The contexts of `partition` that follow are for a call before which so many have failed in a row.
     pub(super) fn count_failures(&mut self, partition: &TopicPartition, failures: u32) {
         self.contexts(partition).failures = failures;
+    }
+
+    /// The contexts of `partition` that follow are of a grant before which an offset is known to have been committed, or is not.
+    pub(super) fn note_commit(&mut self, partition: &TopicPartition, was_committed: bool) {
+        self.contexts(partition).was_committed = was_committed;
     }
 
     /// The context of a preparation.
@@ -140,6 +147,7 @@ impl HeldPartitions {
             partition: partition.clone(),
             claim,
             start_offset,
+            was_committed: held.was_committed,
             topic_id: held.topic_id,
             resumed,
             skipped: held.skipped.clone(),
@@ -227,6 +235,12 @@ impl HeldPartitions {
     /// Ends every claim: whoever waits for the right to act need not wait any longer.
     pub(super) fn end_claims(&self) {
         self.partitions.values().for_each(PartitionContexts::end_claims);
+    }
+
+    /// Ends the claims of `partition` under grants up to `epoch`.
+    pub(super) fn end_claims_up_to(&self, partition: &TopicPartition, epoch: Epoch) {
+        let Some(held) = self.partitions.get(partition) else { return };
+        held.claims().filter(|claim| claim.epoch() <= epoch).for_each(Claim::end);
     }
 
     /// A drain that has not begun need not; its claim stays valid.
@@ -336,6 +350,7 @@ impl PartitionContexts {
             topic_id: None,
             skipped: SkippedOffset::default(),
             failures: 0,
+            was_committed: false,
             warm: None,
             estimate: WarmUpEstimate::default(),
             reserved: None,
@@ -353,9 +368,13 @@ impl PartitionContexts {
 
     /// Nothing may act under the grants that there were; another one brings a claim of its own.
     fn end_claims(&self) {
+        self.claims().for_each(Claim::end);
+    }
+
+    fn claims(&self) -> impl Iterator<Item = &Claim> {
         let reserved = self.reserved.as_ref().map(|reserved| &reserved.claim);
         let owned = self.owned.as_ref().map(|owned| &owned.claim);
-        reserved.into_iter().chain(owned).for_each(Claim::end);
+        reserved.into_iter().chain(owned)
     }
 
     fn ended(&mut self, call: &Call, result: &CallResult) {

@@ -284,9 +284,14 @@ impl<T: Transport, H: PartitionHandler> Driver<T, H> {
     }
 
     fn report(&self) -> HeartbeatReport {
-        let report = HeartbeatReport::of(&self.roles, &self.held, self.calls.stopped());
+        let report = HeartbeatReport::of(
+            &self.roles,
+            &self.held,
+            self.calls.stopped(),
+            self.calls.committed().as_ref(),
+        );
         match self.roles.is_leaving() {
-            true => self.reports.standing_as_before(report),
+            true => self.reports.of_who_leaves(report),
             false => report,
         }
     }
@@ -298,6 +303,9 @@ impl<T: Transport, H: PartitionHandler> Driver<T, H> {
         let (group, consumer) = (&*self.group, &*self.options.name);
         for (partition, epoch) in fenced.iter().filter(|(at, epoch)| !self.roles.knows_fence(at, *epoch)) {
             warn!(group, consumer, %partition, %epoch, "fenced of a partition that was not let go; dropping it");
+        }
+        for (partition, epoch) in &fenced {
+            self.held.end_claims_up_to(partition, *epoch);
         }
         self.role_event(RoleEvent::Fenced(fenced));
     }
@@ -336,6 +344,7 @@ impl<T: Transport, H: PartitionHandler> Driver<T, H> {
                     let topic_id = self.roles.topic_id(&partition);
                     self.held.skip(&partition, self.roles.skipped(&partition));
                     self.held.count_failures(&partition, self.roles.failures(&partition));
+                    self.held.note_commit(&partition, self.roles.was_committed(&partition));
                     self.calls.start(&mut self.held, (partition, topic_id), call);
                 }
                 RoleAction::Cancel(partition) => self.held.cancel(&partition),

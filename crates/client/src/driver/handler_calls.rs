@@ -1,5 +1,6 @@
 //! Calls of the handler, run beside the loop.
 
+use std::collections::BTreeMap;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,7 +8,7 @@ use std::time::Duration;
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use kafka_assigner_session::causes::with_causes;
-use kafka_assigner_types::id::{Offset, TopicPartition};
+use kafka_assigner_types::id::{Epoch, Offset, TopicPartition};
 use kafka_assigner_types::topic_id::TopicId;
 use tokio::runtime::Handle;
 use tokio::task::JoinSet;
@@ -83,6 +84,11 @@ impl<H: PartitionHandler> HandlerCalls<H> {
     /// The partitions that stand.
     pub(super) fn stopped(&self) -> Vec<StoppedPartition> {
         self.handler.stopped()
+    }
+
+    /// The partitions of which the handler has committed an offset; `None` = it never commits, or does not tell.
+    pub(super) fn committed(&self) -> Option<BTreeMap<TopicPartition, Epoch>> {
+        self.handler.committed()
     }
 
     /// The error of what the handler works with, while it lasts.

@@ -1,9 +1,11 @@
 //! The reports that heartbeats carry, and the time at which one that has changed is due: [`Reports`].
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use kafka_assigner_proto::v1::{
-    self, BusyPartition, FencedPartition, UnbegunPartition, UnbegunPartitions, WarmProgress,
+    self, BusyPartition, FencedPartition, UnbegunPartition, UnbegunPartitions, UncommittedPartition,
+    UncommittedPartitions, WarmProgress,
 };
 use kafka_assigner_types::id::{Epoch, HandoffId, TopicPartition};
 use kafka_assigner_types::moment::Moment;
@@ -38,6 +40,8 @@ pub(super) struct HeartbeatReport {
     pub(super) dropped: Vec<FencedPartition>,
     /// The grants that have not begun.
     pub(super) unbegun: UnbegunPartitions,
+    /// The partitions that it owns without a commit; `None` = the handler never commits, or they are too many.
+    pub(super) uncommitted: Option<UncommittedPartitions>,
 }
 
 /// The longest reason that is told, in bytes: with the most partitions it leaves more than half of a request, which has at
@@ -47,12 +51,21 @@ const MOST_REASON: usize = 500;
 /// The most grants that are named as not begun: as many as the service heeds.
 const MOST_UNBEGUN: usize = 1_000;
 
+/// The most partitions that are named as owned without a commit: as many as the service heeds.
+const MOST_UNCOMMITTED: usize = 100;
+
 /// The longest text of a failure that is told with one of them, in bytes: as much as the service keeps.
 const MOST_FAILURE: usize = 100;
 
 impl HeartbeatReport {
-    /// The report of what is going on now.
-    pub(super) fn of(roles: &Roles, held: &HeldPartitions, stopped: Vec<StoppedPartition>) -> Self {
+    /// The report of what is going on now. `committed` is the handler's word about each partition that it has committed an
+    /// offset of, under the epoch of its grant.
+    pub(super) fn of(
+        roles: &Roles,
+        held: &HeldPartitions,
+        stopped: Vec<StoppedPartition>,
+        committed: Option<&BTreeMap<TopicPartition, Epoch>>,
+    ) -> Self {
         let busy = roles.busy().chain(ending_records(roles, held)).map(|(at, handoff)| BusyPartition {
             topic: at.topic.to_string(),
             partition: at.kafka_number(),
@@ -62,7 +75,15 @@ impl HeartbeatReport {
         let stopped = stopped.take(MOST_STOPPED).map(wire_stopped);
         let unbegun = unbegun(roles, held);
         let dropped = dropped(roles, held);
-        Self { warming: held.warming(), busy: busy.collect(), stopped: stopped.collect(), dropped, unbegun }
+        let uncommitted = committed.and_then(|committed| uncommitted(roles.owned_epochs(), committed));
+        Self {
+            warming: held.warming(),
+            busy: busy.collect(),
+            stopped: stopped.collect(),
+            unbegun,
+            dropped,
+            uncommitted,
+        }
     }
 
     /// True if there is something to tell, without the cost of a report.
@@ -92,6 +113,20 @@ fn unbegun(roles: &Roles, held: &HeldPartitions) -> UnbegunPartitions {
         grants.by_ref().take(MOST_UNBEGUN).map(|(at, role)| wire_unbegun(at, role, held.preparation(at)));
     let partitions = named.collect();
     UnbegunPartitions { partitions, unnamed: u32::try_from(grants.count()).unwrap_or(u32::MAX) }
+}
+
+/// Those of the `owned` partitions, with the epochs of their grants, that are not `committed` under that epoch; `None` where
+/// they are too many. One that has not begun is named too: the list holds by itself.
+fn uncommitted<'a>(
+    owned: impl Iterator<Item = (&'a TopicPartition, Epoch)>,
+    committed: &BTreeMap<TopicPartition, Epoch>,
+) -> Option<UncommittedPartitions> {
+    let lacking = owned.filter(|(at, epoch)| committed.get(*at) != Some(epoch));
+    let named = lacking
+        .take(MOST_UNCOMMITTED + 1)
+        .map(|(at, _)| UncommittedPartition { topic: at.topic.to_string(), partition: at.kafka_number() });
+    let partitions: Vec<_> = named.collect();
+    (partitions.len() <= MOST_UNCOMMITTED).then_some(UncommittedPartitions { partitions })
 }
 
 fn wire_unbegun(
@@ -165,12 +200,15 @@ impl Reports {
 
     /// Notes what is sent now.
     pub(super) fn sent(&mut self, now: Moment, report: &HeartbeatReport) {
-        *self = Self { sent: report.clone(), at: now, grants_differ_since: None };
+        // A handler that commits has a word about that with each heartbeat, which is never due for it.
+        let sent = HeartbeatReport { uncommitted: None, ..report.clone() };
+        *self = Self { sent, at: now, grants_differ_since: None };
     }
 
-    /// The report of a member that gives everything up: what stood before does not go on, though nothing holds it any more.
-    pub(super) fn standing_as_before(&self, report: HeartbeatReport) -> HeartbeatReport {
-        HeartbeatReport { stopped: self.sent.stopped.clone(), ..report }
+    /// The report of a member that gives everything up: what stood before does not go on, though nothing holds it any more. Of
+    /// commits it says nothing: what it gives up it does not name, and the service takes what is not named for committed.
+    pub(super) fn of_who_leaves(&self, report: HeartbeatReport) -> HeartbeatReport {
+        HeartbeatReport { stopped: self.sent.stopped.clone(), uncommitted: None, ..report }
     }
 
     /// True if the last report was not sent just now, so that another one may be due.
@@ -335,16 +373,42 @@ mod tests {
     }
 
     #[test]
+    fn what_has_no_commit_under_its_own_grant_is_named() {
+        let at = |number| TopicPartition::new("t".parse().unwrap(), number);
+        let (first, second, third) = (at(0), at(1), at(2));
+        let owned = [(&first, Epoch(5)), (&second, Epoch(5)), (&third, Epoch(5))];
+        let committed = BTreeMap::from([(first.clone(), Epoch(5)), (second.clone(), Epoch(4))]);
+        let told = uncommitted(owned.into_iter(), &committed).expect("they are few");
+        assert_eq!(told.partitions.iter().map(|named| named.partition).collect::<Vec<_>>(), [1, 2]);
+    }
+
+    #[test]
+    fn nothing_is_said_of_commits_where_too_many_lack() {
+        let owned: Vec<_> =
+            (0..=100).map(|number| TopicPartition::new("t".parse().unwrap(), number)).collect();
+        let told =
+            |count: usize| uncommitted(owned.iter().take(count).map(|at| (at, Epoch(5))), &BTreeMap::new());
+        assert_eq!(told(100).map(|told| told.partitions.len()), Some(100));
+        assert_eq!(told(101), None);
+    }
+
+    #[test]
     fn who_leaves_says_of_nothing_that_it_goes_on() {
         let mut reports = Reports::since(at(0));
         let stopped = vec![v1::StoppedPartition { offset: 5, ..v1::StoppedPartition::default() }];
         let stands = HeartbeatReport { stopped, ..HeartbeatReport::default() };
         reports.sent(at(0), &stands);
-        assert_eq!(reports.standing_as_before(HeartbeatReport::default()), stands);
-        assert_eq!(
-            reports.standing_as_before(done(1)),
-            HeartbeatReport { stopped: stands.stopped, ..done(1) }
-        );
+        assert_eq!(reports.of_who_leaves(HeartbeatReport::default()), stands);
+        assert_eq!(reports.of_who_leaves(done(1)), HeartbeatReport { stopped: stands.stopped, ..done(1) });
+    }
+
+    /// It works on nothing any more, while the service still has it as the owner: a list without names would say that all is
+    /// committed.
+    #[test]
+    fn who_leaves_says_nothing_of_commits() {
+        let uncommitted = Some(UncommittedPartitions::default());
+        let report = HeartbeatReport { uncommitted, ..HeartbeatReport::default() };
+        assert_eq!(Reports::since(at(0)).of_who_leaves(report), HeartbeatReport::default());
     }
 
     #[test]
@@ -361,6 +425,14 @@ mod tests {
         let mut reports = Reports::since(at(0));
         reports.sent(at(0), &done(1));
         assert!(reports.is_due(at(1_000), &HeartbeatReport::default()));
+    }
+
+    #[test]
+    fn nobody_is_woken_for_the_sake_of_commits() {
+        let mut reports = Reports::since(at(0));
+        let all = Some(UncommittedPartitions::default());
+        reports.sent(at(0), &HeartbeatReport { uncommitted: all, ..HeartbeatReport::default() });
+        assert_eq!(reports.next_wake(at(5_000), || false), None, "they are told with the next heartbeat");
     }
 
     #[test]

@@ -89,6 +89,7 @@ impl<T: Transport> ServiceCalls<T> {
             stopped: report.stopped,
             unbegun: Some(report.unbegun),
             dropped: report.dropped,
+            uncommitted: report.uncommitted,
             stream: Some(stream),
         };
         let transport = self.transport.clone();

@@ -3,16 +3,18 @@
 //! librdkafka starts no partition that is newly assigned while a commit of the same client is under way, which may last for
 //! minutes where the group's coordinator hangs.
 
-use std::sync::Arc;
+use std::num::NonZeroU32;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use ::metrics::{counter, histogram};
 use kafka_assigner_proto::DEFAULT_GROUP;
 use kafka_assigner_types::id::{Offset, TopicPartition};
-use kafka_assigner_types::topic_id::TopicId;
+use kafka_assigner_types::name::TopicName;
 use rdkafka::TopicPartitionList;
 use rdkafka::consumer::{CommitMode, Consumer as _, StreamConsumer};
 use rdkafka::error::{KafkaError, KafkaResult};
+use rdkafka::metadata::MetadataTopic;
 use rdkafka::types::RDKafkaErrorCode;
 use tokio::sync::{OwnedMutexGuard, oneshot};
 use tokio::time::{Instant, timeout};
@@ -28,8 +30,10 @@ use super::error::KafkaRunnerError;
 use super::events::KafkaEvents;
 use super::fetchers::Fetchers;
 use super::lookup::Lookup;
+use super::metric_labels::MetricLabels;
 use super::options::{KafkaOptions, without_secret};
 use super::reader::PartitionReader;
+use crate::committed_offset::CommittedOffset;
 use crate::metrics::{COMMIT_TIME, COMMITS_FAILED};
 
 /// The bound on asking for the end of a log, at a switch, which goes on without an answer. Up to three requests may
@@ -61,6 +65,16 @@ pub(super) struct Position {
 #[derive(Clone)]
 pub(super) struct Client(Arc<SharedClient>);
 
+/// The clients of a runner, as long as that lives.
+#[derive(Clone)]
+pub(super) struct WeakClient(Weak<SharedClient>);
+
+impl WeakClient {
+    pub(super) fn upgrade(&self) -> Option<Client> {
+        self.0.upgrade().map(Client)
+    }
+}
+
 struct SharedClient {
     fetchers: Fetchers,
     /// Commits, and asks for offsets. Taken only when it is dropped.
@@ -75,6 +89,7 @@ struct SharedClient {
     thread: CommitThread,
     watch: BrokerWatch,
     group: String,
+    labels: MetricLabels,
     _polling: DropGuard,
 }
 
@@ -121,8 +136,32 @@ impl Client {
             thread: CommitThread::start()?,
             watch,
             group: options.group.clone(),
+            labels: MetricLabels::of(options),
             _polling: polling.drop_guard(),
         })))
+    }
+
+    /// The same, without keeping them.
+    pub(super) fn downgrade(&self) -> WeakClient {
+        WeakClient(Arc::downgrade(&self.0))
+    }
+
+    /// The number of partitions of a topic, as a broker knows it. Takes at most a second.
+    ///
+    /// Cancel safe.
+    pub(super) async fn partitions_of(&self, topic: &TopicName) -> KafkaResult<NonZeroU32> {
+        let (client, topic) = (self.clone(), topic.clone());
+        blocking(move || {
+            let metadata = client.asking().fetch_metadata(Some(topic.as_str()), END_BOUND)?;
+            let found = metadata.topics().iter().find(|found| found.name() == topic.as_str());
+            if let Some(error) = found.and_then(MetadataTopic::error) {
+                return Err(KafkaError::MetadataFetch(error.into()));
+            }
+            let size = found.and_then(|found| u32::try_from(found.partitions().len()).ok());
+            let unknown = KafkaError::MetadataFetch(RDKafkaErrorCode::UnknownTopicOrPartition);
+            size.and_then(NonZeroU32::new).ok_or(unknown)
+        })
+        .await
     }
 
     /// The trouble with brokers that its clients have.
@@ -233,15 +272,13 @@ impl Client {
         Ok((first, checked("the end of the log", partition, end)?))
     }
 
-    /// The offset that the group has committed; `None` = it has committed nothing. 0 where it has only in a topic with another
-    /// id than `topic_id`: its metadata says so.
+    /// The offset that the group has committed; `None` = it has committed nothing.
     ///
     /// Cancel safe.
     pub(super) async fn committed(
         &self,
         partition: &TopicPartition,
-        topic_id: Option<TopicId>,
-    ) -> Result<Option<Offset>, KafkaRunnerError> {
+    ) -> Result<Option<CommittedOffset>, KafkaRunnerError> {
         let client = self.clone();
         let request = move |partitions: &[TopicPartition]| {
             let asked = list(partitions.iter().map(|partition| (partition, rdkafka::Offset::Invalid)))?;
@@ -250,12 +287,8 @@ impl Client {
         let failed = |source| KafkaRunnerError::Committed { partition: partition.clone(), source };
         let found = self.0.committed.of(partition, request).await.map_err(failed)?;
         let rdkafka::Offset::Offset(committed) = found.offset else { return Ok(None) };
-        let ids = topic_id.zip(topic_id_in(&found.metadata));
-        if let Some((id, committed_for)) = ids.filter(|(id, committed_for)| id != committed_for) {
-            warn!(%partition, committed, %committed_for, topic_id = %id, "committed in an earlier topic of this name");
-            return Ok(Some(Offset::ZERO));
-        }
-        checked("the committed offset", partition, committed).map(Some)
+        let offset = checked("the committed offset", partition, committed)?;
+        Ok(Some(CommittedOffset { offset, topic_id: topic_id_in(&found.metadata) }))
     }
 
     /// Commits what is `due` at the moment of sending, and waits until the broker has answered. `landed` is told what was
@@ -282,9 +315,9 @@ impl Client {
     }
 
     fn tell_commit(&self, took: Duration, is_done: bool) {
-        let labels = [("kafka_group", self.0.group.clone())];
-        histogram!(COMMIT_TIME.name, &labels).record(took);
-        counter!(COMMITS_FAILED.name, &labels).increment(u64::from(!is_done));
+        let labels = self.0.labels.all();
+        histogram!(COMMIT_TIME.name, labels).record(took);
+        counter!(COMMITS_FAILED.name, labels).increment(u64::from(!is_done));
     }
 
     fn commit_failure(&self, source: KafkaError) -> KafkaRunnerError {

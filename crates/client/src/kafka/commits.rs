@@ -112,6 +112,13 @@ impl Commits {
         Some((known.claim.epoch(), known.processed.get(), known.committed))
     }
 
+    /// The partitions of which the broker has taken a commit under the present grant, with its epoch.
+    pub(super) fn acknowledged(&self) -> BTreeMap<TopicPartition, Epoch> {
+        let tracked = self.tracked();
+        let landed = tracked.iter().filter(|(_, tracked)| tracked.at.is_some());
+        landed.map(|(partition, tracked)| (partition.clone(), tracked.claim.epoch())).collect()
+    }
+
     /// Begins with a partition whose records before `next` were processed by others, or before a stop that did not last. They
     /// are committed once more, as far as they are `confirmed` where that counts: by whom, and how long ago, is not known.
     pub(super) fn begin(
@@ -184,7 +191,9 @@ impl Commits {
     fn committed(&self, positions: &[Position], now: Instant) {
         let mut tracked = self.tracked();
         for position in positions {
-            if let Some(tracked) = tracked.get_mut(&position.partition) {
+            // One that was on its way while the partition was granted anew, in another topic of this name, is none of this one.
+            let is_of_topic = |tracked: &&mut Tracked| tracked.topic_id == position.note.topic_id;
+            if let Some(tracked) = tracked.get_mut(&position.partition).filter(is_of_topic) {
                 tracked.committed = tracked.committed.max(position.next);
                 tracked.at = Some(now);
             }
@@ -396,6 +405,21 @@ mod tests {
         assert_eq!(commits.due_with(&at, Instant::now()), [], "a drain is not held up by it");
         claim.end();
         assert_eq!(commits.due(Instant::now()), []);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_commit_is_acknowledged_once_it_has_landed_in_the_topic_of_the_grant() {
+        let (commits, at) = (Commits::new(REFRESH), partition());
+        commits.begin(&at, claim(), TopicId::new([7; 16]), offset(7), None);
+        let on_its_way = commits.due(Instant::now());
+        assert_eq!(commits.acknowledged(), BTreeMap::new(), "it has begun, and nothing was committed");
+        commits.begin(&at, claim(), TopicId::new([8; 16]), offset(0), None);
+        commits.committed(&on_its_way, Instant::now());
+        assert_eq!(commits.acknowledged(), BTreeMap::new(), "the commit is of the topic before");
+        commits.committed(&commits.due(Instant::now()), Instant::now());
+        assert_eq!(commits.acknowledged(), BTreeMap::from([(at.clone(), Epoch(5))]));
+        commits.forget(&at);
+        assert_eq!(commits.acknowledged(), BTreeMap::new());
     }
 
     #[tokio::test(start_paused = true)]

@@ -90,6 +90,12 @@ pub enum KafkaRunnerError {
     /// The group has committed nothing, and may not begin then; see [`StartPosition::Refuse`](crate::kafka::StartPosition::Refuse).
     #[error("the group has committed nothing in {0}, and is not to begin then")]
     NothingCommitted(TopicPartition),
+    /// The group has no committed offset, though it had one: Kafka has dropped it, or somebody has deleted it. See
+    /// [`StartPositions::starting_anew`](crate::kafka::StartPositions::starting_anew).
+    #[error(
+        "the committed offset of {0} is gone: commit where to go on (kafka-consumer-groups --reset-offsets), or allow it to start anew (StartPositions::starting_anew)"
+    )]
+    OffsetLost(TopicPartition),
     /// Records were removed before they were processed, and the partition may not begin then; see
     /// [`GapRule::Refuse`](crate::kafka::GapRule::Refuse).
     #[error("the records of {partition} from {from} on, before {to}, are gone")]

@@ -80,6 +80,10 @@ pub struct KafkaOptions {
     /// The Kafka group under which offsets are committed, not empty, and which names the fences of producers and the origin of dead letters.
     /// No member of it may subscribe. [`for_consumer`](Self::for_consumer) takes the consumer's group.
     pub group: String,
+    /// The consumer's name, which becomes the label `consumer` of the runner's metrics; empty (the default) = they have none. Two runners
+    /// with one group in one process need one each, or the last one's values are shown. [`for_consumer`](Self::for_consumer) takes the
+    /// consumer's.
+    pub consumer: String,
     /// The rack or zone in which this process runs, which becomes librdkafka's `client.rack` unless the settings have one: brokers
     /// that are set up for it (`replica.selector.class`) have the process read from a replica there. Empty (the default) = unknown.
     /// [`for_consumer`](Self::for_consumer) takes the consumer's.
@@ -113,7 +117,8 @@ impl KafkaOptions {
     /// group has committed nothing, and begins as [`StartPositions`](super::StartPositions) say. A runner that
     /// commits under `default`, since the consumer's group was left at that, warns of it.
     pub fn for_consumer(consumer: &ConsumerOptions, brokers: impl Into<String>) -> Self {
-        Self { rack: consumer.rack.clone(), ..Self::new(brokers, &consumer.group) }
+        let (rack, name) = (consumer.rack.clone(), consumer.name.clone());
+        Self { rack, consumer: name, ..Self::new(brokers, &consumer.group) }
     }
 
     /// The defaults for reading from `brokers` and committing under `group`, for who has no options of a consumer.
@@ -121,6 +126,7 @@ impl KafkaOptions {
         Self {
             brokers: brokers.into(),
             group: group.into(),
+            consumer: String::new(),
             rack: String::new(),
             concurrency: 64,
             commit_interval: Duration::from_millis(200),
@@ -224,6 +230,7 @@ impl fmt::Debug for KafkaOptions {
         f.debug_struct("KafkaOptions")
             .field("brokers", &self.brokers)
             .field("group", &self.group)
+            .field("consumer", &self.consumer)
             .field("rack", &self.rack)
             .field("concurrency", &self.concurrency)
             .field("commit_interval", &self.commit_interval)

@@ -18,6 +18,9 @@ pub(super) struct Partition<S> {
     /// True if the handler's state said itself that it is up to there; another one is there only since processing was to start
     /// there.
     pub(super) is_own_place: bool,
+    /// The offset below which this owner does not start, whatever it is told: it was committed in this topic when the partition
+    /// was prepared under its grant; 0 = none was, or the grant comes later.
+    pub(super) least_start: Offset,
     /// The place behind which this owner was to go back, until the state is built anew for it.
     pub(super) sought: Option<Offset>,
     /// The place up to which records are read into the state only, though processing has begun; 0 = there is none.
@@ -40,6 +43,7 @@ impl<S> Partition<S> {
             state,
             begun,
             is_own_place: false,
+            least_start: Offset::ZERO,
             sought: None,
             place: Offset::ZERO,
             failures,

@@ -21,7 +21,7 @@ use following::Following;
 use hooks::{Hook, HookCall};
 use interrupted::{Interrupted, while_wanted};
 use kafka_assigner_handler::{Closing, RecordError, RecordHandler, guarded};
-use kafka_assigner_types::id::{Offset, TopicPartition};
+use kafka_assigner_types::id::{Epoch, Offset, TopicPartition};
 use tokio::sync::{Semaphore, oneshot};
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::{CancellationToken, DropGuard};
@@ -32,6 +32,7 @@ use super::client::Client;
 use super::commits::Commits;
 use super::error::KafkaRunnerError;
 use super::held::PartitionPhase;
+use super::metric_labels::MetricLabels;
 use super::options::KafkaOptions;
 use super::partition::Partition;
 use super::processing::{Busy, Processing};
@@ -41,6 +42,7 @@ use super::runner_parts::{RunnerParts, RunnerRules};
 use super::runner_watch::SharedWatch;
 use super::stop_word::StopWord;
 use super::survey::Survey;
+use super::topic_sizes::TopicSizes;
 use crate::context::{OwnedContext, ReservedContext, WarmContext};
 use crate::handler::{HandlerError, PartitionHandler, Spoiled};
 use crate::status::{FailingPartition, StoppedPartition};
@@ -52,6 +54,7 @@ const FIRST_RECORD_WAIT: Duration = Duration::from_millis(100);
 /// Runs a [`RecordHandler`] over Kafka.
 pub struct KafkaRunner<H: RecordHandler> {
     parts: RunnerParts<H>,
+    handle: RunnerHandle<H::State>,
     slots: Mutex<BTreeMap<TopicPartition, PartitionSlot<H::State>>>,
     _committing: DropGuard,
 }
@@ -116,19 +119,20 @@ impl<H: RecordHandler> KafkaRunner<H> {
         tokio::spawn(committing.clone().run_until_cancelled_owned(commit));
         let (handler, permits) = (Arc::new(handler), Arc::new(Semaphore::new(options.permits())));
         let (rules, watch) = (Arc::new(RunnerRules::default()), SharedWatch::<H::State>::default());
-        let handle = RunnerHandle { watch: watch.clone(), commits: commits.clone() };
-        let survey = Survey::new(client.clone(), handle, options.group.clone()).keep_looking();
+        let sizes = TopicSizes::new(client.downgrade());
+        let handle = RunnerHandle { watch: watch.clone(), commits: commits.clone(), sizes };
+        let survey = Survey::new(client.clone(), handle.clone(), MetricLabels::of(options)).keep_looking();
         tokio::spawn(committing.clone().run_until_cancelled_owned(survey));
         let telling = client.watch().clone().keep_telling(client.clone(), options.group.clone());
         tokio::spawn(committing.clone().run_until_cancelled_owned(telling));
         let parts = RunnerParts { handler, client, commits, permits, rules, watch };
-        Ok(Self { parts, slots: Mutex::default(), _committing: committing.drop_guard() })
+        Ok(Self { parts, handle, slots: Mutex::default(), _committing: committing.drop_guard() })
     }
 
     /// Watches this runner, and reads the states of its partitions.
     #[must_use]
     pub fn handle(&self) -> RunnerHandle<H::State> {
-        RunnerHandle { watch: self.parts.watch.clone(), commits: self.parts.commits.clone() }
+        self.handle.clone()
     }
 
     fn slots(&self) -> MutexGuard<'_, BTreeMap<TopicPartition, PartitionSlot<H::State>>> {
@@ -411,6 +415,10 @@ impl<H: RecordHandler> PartitionHandler for KafkaRunner<H> {
         self.parts.watch.stops.all()
     }
 
+    fn committed(&self) -> Option<BTreeMap<TopicPartition, Epoch>> {
+        Some(self.parts.commits.acknowledged())
+    }
+
     fn last_error(&self) -> Option<String> {
         self.parts.client.watch().text()
     }
@@ -443,6 +451,9 @@ mod confirmed_test;
 #[cfg(test)]
 #[path = "runner/hooks_test.rs"]
 mod hooks_test;
+#[cfg(test)]
+#[path = "runner/lost_offsets_test.rs"]
+mod lost_offsets_test;
 #[cfg(test)]
 #[path = "runner/metrics_test.rs"]
 mod metrics_test;

@@ -4,6 +4,8 @@ use std::fmt;
 
 use kafka_assigner_handler::StartPosition;
 use kafka_assigner_types::id::{Epoch, Offset, TopicPartition};
+use kafka_assigner_types::key::KeyHash;
+use kafka_assigner_types::name::{InvalidName, TopicName};
 use tokio::time::Instant;
 
 use super::commits::{Commits, ConfirmError};
@@ -11,6 +13,7 @@ use super::held::{HeldPartition, RunnerPartition};
 use super::runner_watch::{RecordCounts, SharedWatch};
 use super::seeks::SeekError;
 use super::state_reads::StateReadError;
+use super::topic_sizes::TopicSizes;
 use crate::status::{FailingPartition, StoppedPartition};
 
 /// Watches a [`KafkaRunner`](crate::kafka::KafkaRunner) while its consumer runs, and reads the states of its partitions;
@@ -18,11 +21,12 @@ use crate::status::{FailingPartition, StoppedPartition};
 pub struct RunnerHandle<S> {
     pub(super) watch: SharedWatch<S>,
     pub(super) commits: Commits,
+    pub(super) sizes: TopicSizes,
 }
 
 impl<S> Clone for RunnerHandle<S> {
     fn clone(&self) -> Self {
-        Self { watch: self.watch.clone(), commits: self.commits.clone() }
+        Self { watch: self.watch.clone(), commits: self.commits.clone(), sizes: self.sizes.clone() }
     }
 }
 
@@ -47,6 +51,47 @@ impl<S> RunnerHandle<S> {
         look: impl FnOnce(&S, Epoch) -> R + Send + 'static,
     ) -> Result<R, StateReadError> {
         self.watch.readers.read(partition, look).await
+    }
+
+    /// As [`read`](Self::read), for the partition of `topic` that `key` belongs to by `hash`: that of the producers which write
+    /// records with these keys. Java's and librdkafka's differ by default.
+    ///
+    /// The number of partitions is that which a broker named in the last ten seconds, or in the last five minutes while none
+    /// answers. The first read of a topic waits for it, at most a second after other topics. Where a topic grows, keys belong to
+    /// other partitions from then on, at each producer once it knows: their earlier records stay where they are.
+    ///
+    /// Cancel safe: the look may be made all the same.
+    ///
+    /// # Errors
+    ///
+    /// As `read`; [`StateReadError::PartitionsUnknown`] where no broker says how many partitions the topic has.
+    pub async fn read_by_key<R: Send + 'static>(
+        &self,
+        topic: &str,
+        key: &[u8],
+        hash: KeyHash,
+        look: impl FnOnce(&S, Epoch) -> R + Send + 'static,
+    ) -> Result<R, StateReadError> {
+        self.read(&self.partition_of(topic, key, hash).await?, look).await
+    }
+
+    /// The partition of `topic` that `key` belongs to, as [`read_by_key`](Self::read_by_key) finds it, wherever it is owned.
+    ///
+    /// Cancel safe.
+    ///
+    /// # Errors
+    ///
+    /// [`StateReadError::PartitionsUnknown`]: no broker says how many partitions the topic has.
+    pub async fn partition_of(
+        &self,
+        topic: &str,
+        key: &[u8],
+        hash: KeyHash,
+    ) -> Result<TopicPartition, StateReadError> {
+        let unknown = |why| StateReadError::PartitionsUnknown { topic: topic.to_owned(), why };
+        let name: TopicName = topic.parse().map_err(|error: InvalidName| unknown(error.to_string()))?;
+        let size = self.sizes.of(&name).await.map_err(unknown)?;
+        Ok(TopicPartition::new(name, hash.partition(key, size)))
     }
 
     /// Says that the effects of all records of a partition before `next` are safe, as

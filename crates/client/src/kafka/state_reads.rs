@@ -22,6 +22,14 @@ pub enum StateReadError {
     /// The partition is not processed here, or its claim is not valid: another one may own it.
     #[error("{0} is not owned here")]
     NotOwned(TopicPartition),
+    /// Nobody has said how many partitions the topic has, so that the partition of a key is not known.
+    #[error("the number of partitions of topic {topic} is not known: {why}")]
+    PartitionsUnknown {
+        /// The topic.
+        topic: String,
+        /// The reason, for people.
+        why: String,
+    },
     /// So many wait already; try again.
     #[error("too many wait for the state of {0}")]
     Busy(TopicPartition),

@@ -13,6 +13,7 @@ use tokio::time::sleep;
 use super::client::Client;
 use super::held::RunnerPartition;
 use super::log_ends;
+use super::metric_labels::MetricLabels;
 use super::runner_handle::RunnerHandle;
 use super::runner_watch::RecordCounts;
 use crate::metrics::{
@@ -28,7 +29,7 @@ const EVERY: Duration = Duration::from_secs(10);
 pub(super) struct Survey<S> {
     client: Client,
     handle: RunnerHandle<S>,
-    kafka_group: String,
+    labels: MetricLabels,
     /// The partitions as they were at the look before.
     before: BTreeMap<TopicPartition, RunnerPartition>,
     /// The lag of topics that was told last.
@@ -36,8 +37,8 @@ pub(super) struct Survey<S> {
 }
 
 impl<S: Send + 'static> Survey<S> {
-    pub(super) const fn new(client: Client, handle: RunnerHandle<S>, kafka_group: String) -> Self {
-        Self { client, handle, kafka_group, before: BTreeMap::new(), told: BTreeMap::new() }
+    pub(super) const fn new(client: Client, handle: RunnerHandle<S>, labels: MetricLabels) -> Self {
+        Self { client, handle, labels, before: BTreeMap::new(), told: BTreeMap::new() }
     }
 
     /// Looks again and again, until it is dropped. A broker that does not answer costs its partitions a second, and they keep
@@ -67,22 +68,22 @@ impl<S: Send + 'static> Survey<S> {
     }
 
     fn tell(&mut self, sums: &RunnerSums, starved: usize) {
-        let group = || ("kafka_group", self.kafka_group.clone());
+        let (labels, phase) = (&self.labels, |phase: &str| self.labels.and("phase", phase));
         // Those of which nothing is owned any more have no lag here.
         let gone = self.told.keys().filter(|topic| !sums.lag.contains_key(*topic)).map(|topic| (topic, &0));
         for (topic, lag) in sums.lag.iter().chain(gone) {
-            gauge!(LAG.name, &[group(), ("topic", topic.to_string())]).set(*lag as f64);
+            gauge!(LAG.name, &labels.and("topic", topic.as_str())).set(*lag as f64);
         }
-        for (phase, number) in PHASES.iter().zip(sums.phases) {
-            gauge!(PARTITIONS.name, &[group(), ("phase", (*phase).to_owned())]).set(number as f64);
+        for (name, number) in PHASES.iter().zip(sums.phases) {
+            gauge!(PARTITIONS.name, &phase(name)).set(number as f64);
         }
         let stopped = self.handle.stopped().len();
-        gauge!(PARTITIONS.name, &[group(), ("phase", "stopped".to_owned())]).set(stopped as f64);
+        gauge!(PARTITIONS.name, &phase("stopped")).set(stopped as f64);
         let failing = self.handle.failing().len();
-        gauge!(PARTITIONS.name, &[group(), ("phase", "failing".to_owned())]).set(failing as f64);
-        gauge!(PAUSED.name, &[group()]).set(sums.paused as f64);
-        gauge!(STARVED.name, &[group()]).set(starved as f64);
-        gauge!(WARM_UP.name, &[group()]).set(sums.warm_up);
+        gauge!(PARTITIONS.name, &phase("failing")).set(failing as f64);
+        gauge!(PAUSED.name, labels.all()).set(sums.paused as f64);
+        gauge!(STARVED.name, labels.all()).set(starved as f64);
+        gauge!(WARM_UP.name, labels.all()).set(sums.warm_up);
         self.told.clone_from(&sums.lag);
     }
 
@@ -95,7 +96,7 @@ impl<S: Send + 'static> Survey<S> {
             (DEAD_LETTERED, dead_lettered),
             (GAPS, gaps),
         ] {
-            counter!(metric.name, &[("kafka_group", self.kafka_group.clone())]).absolute(count);
+            counter!(metric.name, self.labels.all()).absolute(count);
         }
     }
 }

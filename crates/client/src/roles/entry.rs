@@ -184,6 +184,8 @@ impl Entry {
         }
         let stops = self.acts() && self.acting_epoch() <= epoch;
         self.lost |= stops;
+        // Whatever failed is not waited for: meanwhile it would go on.
+        self.retry_at = self.retry_at.filter(|_| !stops);
         stops && self.cancel_acting()
     }
 

@@ -124,6 +124,21 @@ impl Roles {
         }
     }
 
+    /// The partitions that the service wants this member to own, with the epochs of their grants.
+    pub(crate) fn owned_epochs(&self) -> impl Iterator<Item = (&TopicPartition, Epoch)> {
+        self.entries.iter().filter_map(|(partition, entry)| match &entry.target {
+            ConsumerRole::Owner(role) => Some((partition, role.epoch)),
+            _ => None,
+        })
+    }
+
+    /// True if an offset of `partition`, which this member is to own, is known to have been committed before its grant.
+    #[must_use]
+    pub(crate) fn was_committed(&self, partition: &TopicPartition) -> bool {
+        let target = self.entries.get(partition).map(|entry| &entry.target);
+        matches!(target, Some(ConsumerRole::Owner(role)) if role.was_committed)
+    }
+
     /// True if the service wants this member to own `partition`.
     #[must_use]
     pub(crate) fn is_owner(&self, partition: &TopicPartition) -> bool {

@@ -96,6 +96,8 @@ pub(crate) struct OwnerRole {
     pub(crate) topic_id: Option<TopicId>,
     /// The record to be passed over; `None` = none.
     pub(crate) skip: Option<Offset>,
+    /// True if an offset is known to have been committed before the grant.
+    pub(crate) was_committed: bool,
 }
 
 /// A partition to stop.
@@ -177,6 +179,7 @@ impl From<v1::AssignedPartition> for OwnerRole {
             rest: some_handoff(&wire.rest_handoff_id),
             topic_id: wire.topic_id.parse().ok(),
             skip: known("skip_offset", wire.skip_offset),
+            was_committed: wire.was_committed,
         }
     }
 }

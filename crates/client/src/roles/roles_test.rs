@@ -53,6 +53,7 @@ fn owner(epoch: u64, run: u64, handoff: &str) -> ConsumerRole {
         topic_id: None,
         rest: None,
         skip: None,
+        was_committed: false,
     })
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::reason::CancelReason;
 use crate::record::{Avoid, Handoff, Phase};
-use kafka_assigner_types::id::{HandoffId, TopicPartition};
+use kafka_assigner_types::id::{HandoffId, Member, TopicPartition};
 use kafka_assigner_types::mode::Mode;
 use kafka_assigner_types::moment::Moment;
 
@@ -20,6 +20,8 @@ pub(super) struct BackOffs(BTreeMap<TopicPartition, BackOff>);
 #[derive(Debug, Clone)]
 struct BackOff {
     last: HandoffId,
+    /// The owner that did not stop.
+    owner: Member,
     failures: u32,
     until: Moment,
 }
@@ -41,7 +43,8 @@ impl BackOffs {
         }
         let failures = before.map_or(0, |seen| seen.failures) + 1;
         let until = now + Duration::from_millis(Avoid::backoff_ms(failures));
-        self.0.insert(handoff.lead().clone(), BackOff { last: handoff.id.clone(), failures, until });
+        let (last, owner) = (handoff.id.clone(), handoff.old.clone());
+        self.0.insert(handoff.lead().clone(), BackOff { last, owner, failures, until });
     }
 
     /// Forgets what was seen of a unit.
@@ -49,9 +52,9 @@ impl BackOffs {
         self.0.remove(lead);
     }
 
-    /// True if the last move of the unit with `at` in the lead was cancelled for the time that its owner took, however long ago.
-    pub(super) fn has(&self, at: &TopicPartition) -> bool {
-        self.0.contains_key(at)
+    /// True if the last move of the unit with `at` in the lead away from `owner` was cancelled for the time that this one took.
+    pub(super) fn has(&self, at: &TopicPartition, owner: &Member) -> bool {
+        self.0.get(at).is_some_and(|seen| seen.owner == *owner)
     }
 
     /// The time that is left of the pause of a unit with `at` in the lead; `None` where there is none.

@@ -9,6 +9,7 @@ use std::time::Duration;
 use kafka_assigner_types::claim::span;
 
 use super::back_off::BackOffs;
+use super::committed_runs::CommittedRuns;
 use super::history_wait::HistoryWait;
 use super::phases::{EndedPhase, PhaseKey, PhaseSpan};
 use super::suspicions::Suspicions;
@@ -19,7 +20,7 @@ use crate::reason::CancelReason;
 use crate::record::{Assignment, Avoid, Handoff, Phase};
 use crate::state::{GroupState, SharedMap, Touched};
 use kafka_assigner_types::id::{Epoch, Member, TopicPartition};
-use kafka_assigner_types::kv::LeaseId;
+use kafka_assigner_types::kv::{LeaseId, Revision};
 use kafka_assigner_types::moment::Moment;
 use kafka_assigner_types::name::MemberName;
 
@@ -36,6 +37,7 @@ pub struct Memory {
     pub(super) history: HistoryWait,
     back_offs: BackOffs,
     unbegun: UnbegunGrants,
+    committed: CommittedRuns,
     pub(super) suspicions: Suspicions,
 }
 
@@ -77,7 +79,12 @@ impl Memory {
     /// Takes in everything, as a new leader does, and returns the phases that are over.
     pub fn recall(&mut self, state: &GroupState, now: Moment) -> Vec<EndedPhase> {
         let there = state.handoffs().keys().chain(state.assignments().keys());
-        let seen = self.phases.keys().chain(self.avoids.keys()).chain(self.grants.keys());
+        let seen = self
+            .phases
+            .keys()
+            .chain(self.avoids.keys())
+            .chain(self.grants.keys())
+            .chain(self.committed.partitions());
         let units: BTreeSet<TopicPartition> = there.chain(seen).cloned().collect();
         let progress: BTreeSet<MemberName> = state.consumers().keys().cloned().collect();
         let suspicions = progress.iter().chain(self.suspicions.names()).cloned().collect();
@@ -94,6 +101,7 @@ impl Memory {
             self.see_avoids(state, unit, now);
             self.see_grant(state, unit, now);
             self.suspicions.see_unit(state, unit);
+            self.committed.see_unit(state, unit);
         }
         for name in &touched.progress {
             self.see_progress(state, name, now);
@@ -103,8 +111,7 @@ impl Memory {
         }
         for name in &touched.registrations {
             self.unbegun.see(state, name, false, now);
-        }
-        for name in &touched.registrations {
+            self.committed.see(state, name);
             self.see_fences(state, name, now);
         }
         for name in touched.registrations.iter().chain(&touched.suspicions) {
@@ -243,6 +250,7 @@ impl Memory {
             }
         }
         self.unbegun.see(state, name, progresses, now);
+        self.committed.see(state, name);
         for at in state.concerned(name) {
             self.see_busy(state, at, now);
         }
@@ -369,10 +377,17 @@ impl Memory {
         self.back_offs.left(at, now)
     }
 
-    /// True if the last move of a unit with `at` in the lead was called off, since its owner did not stop in time.
+    /// True if the last move of a unit with `at` in the lead away from `owner` was called off, since that one did not stop in time.
     #[must_use]
-    pub fn was_called_off(&self, at: &TopicPartition) -> bool {
-        self.back_offs.has(at)
+    pub fn was_called_off(&self, at: &TopicPartition, owner: &Member) -> bool {
+        self.back_offs.has(at, owner)
+    }
+
+    /// The topic of which the last owner of `at` has committed an offset, also where its session is over since; `None`: it is
+    /// not known to have.
+    #[must_use]
+    pub fn committed_in(&self, state: &GroupState, at: &TopicPartition) -> Option<Revision> {
+        self.committed.topic_of(state, at)
     }
 
     /// True if the owner of `at` says that it has not begun it, and its time for that is over: it may be moved.

@@ -214,11 +214,14 @@ pub fn phase_bound(state: &GroupState, handoff: &Handoff) -> Duration {
 }
 
 /// The time for which claims of an old owner that was fenced may run, from the sight of the fence: a whole time to live of its
-/// session, of which its own clock grants two thirds. `None` where it was not, or has stopped since.
+/// session, of which its own clock grants two thirds, or its outage grace where that is longer: it has one as long as it has not
+/// confirmed that `overlap` is over. `None` where it was not, or has stopped since.
 fn fenced_claims(state: &GroupState, handoff: &Handoff) -> Option<Duration> {
     let owner = state.assignment(handoff.lead())?.owner.as_ref()?;
+    let assignments = handoff.unit.iter().filter_map(|at| state.assignment(at));
+    let grace_ms = assignments.map(|assignment| assignment.outlived_grace_ms).max().unwrap_or_default();
     let waits = handoff.is_fenced && handoff.phase == Phase::Draining;
-    waits.then(|| Duration::from_millis(owner.ttl_ms))
+    waits.then(|| Duration::from_millis(owner.ttl_ms.max(grace_ms)))
 }
 
 /// The longest time that a phase may last while nothing is reported of it.

@@ -226,14 +226,16 @@ impl Planner<'_> {
     }
 
     /// The grant hands on where the last owner stopped: by the handoff that ends with it, or by the assignment where that
-    /// handoff ended without an owner.
+    /// handoff ended without an owner. That this one has committed an offset is known to the leader alone, once its session is
+    /// over.
     fn starting(&self, at: &TopicPartition, next: Assignment) -> Assignment {
         let handoff = self.state.handoff_of(at).filter(|handoff| handoff.phase.stops_the_old_owner());
         let released = self.state.assignment(at).filter(|assignment| assignment.owner.is_none());
         let stopped_at = handoff.and_then(|handoff| handoff.final_offset(at));
         let start = stopped_at.or_else(|| released.and_then(|assignment| assignment.start));
         let start = start.filter(|_| !self.state.is_of_earlier_topic(at));
-        Assignment { start: start.or(next.start), ..next }
+        let committed_in = self.context.memory.committed_in(self.state, at).or(next.committed_in);
+        Assignment { start: start.or(next.start), committed_in, ..next }
     }
 
     /// A grant replaces a handoff that is over, but for one whose old owner has still to let go, and stands back where

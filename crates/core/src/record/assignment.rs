@@ -45,6 +45,10 @@ pub struct Assignment {
     /// granted it. With another one the topic was gone meanwhile, and the owner has forgotten what it did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub topic_since: Option<Revision>,
+    /// The topic of which an owner is known to have committed an offset, by the revision in which its record came into being, as
+    /// in [`topic_since`](Self::topic_since); `None`: of none. It is noted with the next grant, and grants keep it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub committed_in: Option<Revision>,
     /// The gap that the move to the owner left, in milliseconds by the clocks of both, where both told its edges. It is
     /// known only after the grant.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -175,6 +179,7 @@ impl Assignment {
             outlived_grace_ms: 0,
             start: None,
             topic_since: None,
+            committed_in: None,
             gap_ms: None,
             avoid: Vec::new(),
             stop: None,
@@ -268,11 +273,24 @@ impl Assignment {
         Self { epochs, start: stopped_at.or(self.start), ..self.clone() }
     }
 
+    /// The record where a run of its owner begins with its epoch, at `start`.
+    #[must_use]
+    pub(crate) fn begun_anew(self, start: Option<Offset>) -> Self {
+        let epochs = GrantEpochs { run: self.epochs.epoch, ..self.epochs };
+        Self { epochs, ..self }.starting_at(start)
+    }
+
     /// The record while `epoch` is reserved for the new owner, who catches up.
     #[must_use]
     pub fn reserving(&self, epoch: Epoch) -> Self {
         let epochs = GrantEpochs { epoch, held: Some(self.held_epoch()), ..self.epochs };
         Self { epochs, ..self.clone() }
+    }
+
+    /// True if an offset is known to have been committed before the grant, in the very topic for which it was granted.
+    #[must_use]
+    pub fn was_committed(&self) -> bool {
+        self.committed_in.is_some() && self.committed_in == self.topic_since
     }
 
     /// The epoch under which its owner may act.

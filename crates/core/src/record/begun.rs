@@ -1,12 +1,13 @@
 //! The report of a consumer about its grants that it has not begun.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
 use super::Extra;
 use kafka_assigner_types::id::{Epoch, TopicPartition};
+use kafka_assigner_types::kv::Revision;
 
 /// The report of a consumer about the partitions that it was granted, as exceptions: what it covers and does not name has
 /// begun.
@@ -21,6 +22,25 @@ pub struct BegunReport {
     /// The number of further grants that have not begun. Where it is not 0, `covered` is.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub unnamed: u32,
+    /// The grants under which an offset is committed; `None`: the consumer does not tell, or never commits. An instance of an
+    /// earlier version keeps it as it is, and it stays true.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub commits: Option<CommitReport>,
+    #[serde(flatten)]
+    /// Fields that a newer writer added.
+    pub extra: Extra,
+}
+
+/// The report of a consumer about its first commits, as exceptions: Kafka has acknowledged one under each grant that it
+/// covers, but of the partitions that it names.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct CommitReport {
+    /// The grants that it covers: those whose assignments were written in this revision or before.
+    pub up_to: Revision,
+    /// The partitions of which no commit was acknowledged, as `topic/number`; at most
+    /// [`MOST_LACKING`](Self::MOST_LACKING).
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub lacking: BTreeSet<String>,
     #[serde(flatten)]
     /// Fields that a newer writer added.
     pub extra: Extra,
@@ -86,6 +106,19 @@ impl BegunReport {
     #[must_use]
     pub fn count(&self) -> usize {
         self.named.len().saturating_add(usize::try_from(self.unnamed).unwrap_or(usize::MAX))
+    }
+}
+
+impl CommitReport {
+    /// The most partitions that one report names. A report with more is not kept: a commit follows a start within a second, so
+    /// so many lack it only for a moment, or where no offset can be committed at all.
+    pub const MOST_LACKING: usize = 100;
+
+    /// True if it names `at`.
+    #[must_use]
+    pub fn lacks(&self, at: &TopicPartition) -> bool {
+        // Most reports name nothing, and each heartbeat asks for each partition.
+        !self.lacking.is_empty() && self.lacking.contains(&at.to_string())
     }
 }
 

@@ -228,7 +228,10 @@ impl TestGroup {
             (at.clone(), UnbegunGrant { epoch, why, message, done: *done, total: None, extra })
         };
         let named = named.iter().map(grant).collect();
-        self.report_grants(member, ToldGrants { told: StreamReach::Everything, named, unnamed: 0 })
+        self.report_grants(
+            member,
+            ToldGrants { told: StreamReach::Everything, named, unnamed: 0, uncommitted: None },
+        )
     }
 
     /// [`report_unbegun`](Self::report_unbegun) with all that a report can say.

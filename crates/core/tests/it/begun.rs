@@ -95,7 +95,12 @@ fn a_report_covers_what_its_stream_had_told() {
     let first = group.state.revision();
     group.topic("u", 1);
     group.settle();
-    let reach = |revision| ToldGrants { told: StreamReach::UpTo(revision), named: Vec::new(), unnamed: 0 };
+    let reach = |revision| ToldGrants {
+        told: StreamReach::UpTo(revision),
+        named: Vec::new(),
+        unnamed: 0,
+        uncommitted: None,
+    };
     assert!(group.report_grants(&a, reach(first)));
     let stage =
         |group: &TestGroup, topic| grant_stage(&group.state, &tp(topic, 0)).map(|stage| format!("{stage:?}"));
@@ -103,7 +108,8 @@ fn a_report_covers_what_its_stream_had_told() {
     assert_eq!(stage(&group, "u").as_deref(), Some("Granted"), "it had not been told of it");
     assert!(group.report_grants(&a, reach(group.state.revision())));
     assert_eq!(stage(&group, "u").as_deref(), Some("Begun"));
-    let deaf = ToldGrants { told: StreamReach::UpTo(Revision(0)), named: Vec::new(), unnamed: 0 };
+    let deaf =
+        ToldGrants { told: StreamReach::UpTo(Revision(0)), named: Vec::new(), unnamed: 0, uncommitted: None };
     assert!(group.report_grants(&a, deaf));
     assert_eq!(stage(&group, "t").as_deref(), Some("Granted"), "it has heard of nothing");
 }
@@ -114,7 +120,7 @@ fn where_not_all_are_named_nothing_counts_as_begun() {
     let a = join(&mut group, "a");
     group.settle();
     assert!(group.report_unbegun(&a, &[]));
-    let told = ToldGrants { told: StreamReach::Everything, named: Vec::new(), unnamed: 1 };
+    let told = ToldGrants { told: StreamReach::Everything, named: Vec::new(), unnamed: 1, uncommitted: None };
     assert!(group.report_grants(&a, told));
     assert_eq!(grant_stage(&group.state, &at()), Some(GrantStage::Granted));
 }
@@ -133,7 +139,12 @@ fn of_what_a_consumer_does_not_own_nothing_is_taken_in() {
         (at(), UnbegunGrant { epoch, why, message, done: 0, total: None, extra: Extra::new() })
     };
     let held = assignment(&group).held_epoch();
-    let told = |epoch| ToldGrants { told: StreamReach::Everything, named: vec![entry(epoch)], unnamed: 0 };
+    let told = |epoch| ToldGrants {
+        told: StreamReach::Everything,
+        named: vec![entry(epoch)],
+        unnamed: 0,
+        uncommitted: None,
+    };
     assert!(
         group.report_grants(&a, told(Epoch(held.0 - 1))),
         "an earlier grant: what was named is not any more"

@@ -7,7 +7,9 @@ use kafka_assigner_core::action::{Action, Step};
 use kafka_assigner_core::explain::waits_for;
 use kafka_assigner_core::key::Key;
 use kafka_assigner_core::reason::{CancelReason, FenceReason};
-use kafka_assigner_core::record::{Capability, Consumer, GroupConfig, Handoff, Phase, Taken, encode};
+use kafka_assigner_core::record::{
+    Assignment, Capability, Consumer, GroupConfig, Handoff, Phase, Taken, encode,
+};
 use kafka_assigner_core::session::Registration;
 use kafka_assigner_core::state::Presence;
 use kafka_assigner_core::test_group::{TestGroup, tp};
@@ -193,6 +195,22 @@ fn nobody_is_granted_what_was_fenced_for_one_time_to_live() {
 }
 
 #[test]
+fn one_that_may_go_on_by_its_outage_grace_is_waited_for_as_long() {
+    let (mut group, a, b) = asked_twice(Mode::Exclusive);
+    let assignment = group.state.assignment(&at()).unwrap().clone();
+    group.put(&Key::Assignment(at()), encode(&Assignment { outlived_grace_ms: 600_000, ..assignment }));
+    group.later(seconds(30));
+    let steps = group.pass();
+    assert!(is_fence(&steps, &a), "{steps:?}");
+    group.later(seconds(599));
+    group.pass();
+    assert_eq!((phase(&group), group.owner(&at())), (Some(Phase::Draining), Some("a")));
+    group.later(seconds(1));
+    group.pass();
+    assert_eq!(group.owner(&at()), Some(b.name.as_str()));
+}
+
+#[test]
 fn the_word_of_the_client_ends_the_wait() {
     let (mut group, a, _) = fenced();
     let told = waits_for(&group.state, handoff(&group).unwrap()).to_string();
@@ -282,8 +300,11 @@ fn a_move_that_ends_while_the_fence_stands_leaves_a_higher_epoch_to_its_owner() 
     let fenced = epoch(&group, &a).unwrap();
     group.crash(b.name.as_str());
     group.settle();
-    let Some(Role::Owner { epoch, .. }) = role(&group.state, &a, &at()) else { panic!("it goes on") };
+    let Some(Role::Owner { epoch, run, start, .. }) = role(&group.state, &a, &at()) else {
+        panic!("it goes on")
+    };
     assert!(epoch > fenced);
+    assert_eq!((run, start), (epoch, None), "it has dropped what it had, and begins at what is committed");
     assert!(group.drop_fenced(&a), "the fence is of what it had before");
 }
 

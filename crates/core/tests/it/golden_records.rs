@@ -233,7 +233,10 @@ fn grants(notes: &mut Notes) {
     let mut reports: Vec<_> = reasons.map(|why| grant(&owned[0], why, Some(9))).to_vec();
     reports.push(grant(&owned[0], UnbegunReason::Failing, None));
     for (unnamed, named) in (0..).zip(reports) {
-        group.report_grants(&a, ToldGrants { told: StreamReach::Everything, named: vec![named], unnamed });
+        group.report_grants(
+            &a,
+            ToldGrants { told: StreamReach::Everything, named: vec![named], unnamed, uncommitted: None },
+        );
         notes.take(&group);
     }
     group.pass();

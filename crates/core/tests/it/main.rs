@@ -4,6 +4,7 @@
 mod acks;
 mod begun;
 mod busy;
+mod committed;
 mod concerns;
 mod earlier_group;
 mod fences;

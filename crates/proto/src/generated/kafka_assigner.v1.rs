@@ -272,6 +272,12 @@ pub struct AssignedPartition {
     /// client that does not know the field tries the record.
     #[prost(int64, optional, tag = "17")]
     pub skip_offset: ::core::option::Option<i64>,
+    /// True if an owner of this very topic's partition is known to have committed an offset before this grant: a consumer that is
+    /// given no start_offset and finds none committed has lost it, and to start as in a new partition would repeat records,
+    /// with their effects, or leave some out. False = nothing is known. A client that does not know the field starts as in a
+    /// new partition, and so does one of an instance that does not send it.
+    #[prost(bool, tag = "18")]
+    pub was_committed: bool,
 }
 /// One partition that the member has no role in any more.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -487,6 +493,11 @@ pub struct HeartbeatRequest {
     /// before is due within a second of the change. At most 100 are heeded.
     #[prost(message, repeated, tag = "23")]
     pub dropped: ::prost::alloc::vec::Vec<FencedPartition>,
+    /// The partitions that it owns and of which Kafka has acknowledged no commit under the present grant, as of `stream`: where
+    /// the stream had told everything, an offset is committed of all others. It is heeded beside `unbegun` only. Unset = a client
+    /// that does not tell, that never commits, or that would have to name more than 100.
+    #[prost(message, optional, tag = "26")]
+    pub uncommitted: ::core::option::Option<UncommittedPartitions>,
 }
 /// A partition that the service has taken from a consumer which never let it go, while its session goes on.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -500,6 +511,23 @@ pub struct FencedPartition {
     /// The highest epoch under which the consumer may not act there any more; a later grant has a higher one.
     #[prost(uint64, tag = "3")]
     pub epoch: u64,
+}
+/// The partitions that a consumer owns and has committed no offset of under the present grant.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct UncommittedPartitions {
+    /// A list of more than 100 is not heeded.
+    #[prost(message, repeated, tag = "1")]
+    pub partitions: ::prost::alloc::vec::Vec<UncommittedPartition>,
+}
+/// A partition of which its owner has committed no offset under the present grant.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct UncommittedPartition {
+    /// The topic.
+    #[prost(string, tag = "1")]
+    pub topic: ::prost::alloc::string::String,
+    /// The partition, from 0.
+    #[prost(int32, tag = "2")]
+    pub partition: i32,
 }
 /// The partitions that a consumer owns and has not begun to process.
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -641,7 +669,7 @@ pub struct HeartbeatResponse {
     /// With HEARTBEAT_OUTCOME_CONFIRMED: the partitions that the client has to drop at once, whatever its stream has told: no
     /// grant of them up to the epoch is extended by this answer, and none is begun. It drops them as after the loss of the
     /// session, and says so in HeartbeatRequest.dropped; until then each answer names them. At most 100. Others may be
-    /// granted them one time to live after they are named first, or with that word before.
+    /// granted them one time to live after the leader has seen that they are fenced, or with that word before.
     #[prost(message, repeated, tag = "8")]
     pub fenced_partitions: ::prost::alloc::vec::Vec<FencedPartition>,
 }

@@ -1,7 +1,7 @@
 //! The state of the forwarder that callers, the cutover and the dispatching loop share.
 
 use std::sync::atomic::AtomicU64;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -38,6 +38,8 @@ pub(super) struct State<R> {
 pub(super) struct PendingRequest<R> {
     pub(super) request: Bytes,
     pub(super) answer: oneshot::Sender<Result<R, RequestError>>,
+    /// The time at which the poll of the transport began that runs now, as [`ForwarderCore::turned`]; 0 = none runs.
+    pub(super) polled: Arc<AtomicU64>,
 }
 
 impl<R> State<R> {
@@ -72,6 +74,17 @@ impl<F: Forward> ForwarderCore<F> {
 
     pub(super) fn now(&self) -> Moment {
         self.table.clock().now()
+    }
+
+    /// The time that the process was awake, in microseconds and above 0.
+    pub(super) fn awake_micros(&self) -> u64 {
+        let micros = self.table.clock().awake().as_micros();
+        u64::try_from(micros).unwrap_or(u64::MAX).max(1)
+    }
+
+    /// Returns true while the claim lets requests out.
+    pub(super) fn may_send(&self) -> bool {
+        self.table.open_until().is_some_and(|until| self.now() < until)
     }
 
     /// The state, with the current end of the claim.

@@ -1,9 +1,9 @@
 //! The grants that heartbeats report as not begun.
 
 use kafka_assigner_core::begun::{StreamReach, ToldGrants};
-use kafka_assigner_core::record::{BegunReport, Extra, UnbegunGrant, UnbegunReason};
+use kafka_assigner_core::record::{BegunReport, CommitReport, Extra, UnbegunGrant, UnbegunReason};
 use kafka_assigner_core::state::GroupState;
-use kafka_assigner_proto::v1::{self, HeartbeatRequest, StreamState, UnbegunPartition};
+use kafka_assigner_proto::v1::{self, HeartbeatRequest, StreamState, UnbegunPartition, UncommittedPartition};
 use kafka_assigner_types::id::{Epoch, Member, TopicPartition};
 use kafka_assigner_types::kv::Revision;
 
@@ -22,7 +22,17 @@ pub(super) fn told_grants(
         told: reach(state, member, request.stream.as_ref()),
         named: named.iter().filter_map(grant).collect(),
         unnamed: unbegun.unnamed.saturating_add(beyond),
+        uncommitted: uncommitted(request),
     })
+}
+
+/// The partitions of which the client has committed nothing under their grants. One that can't be read might be any, so
+/// nothing is concluded from a list with such a one; nor from one that is too long.
+fn uncommitted(request: &HeartbeatRequest) -> Option<Vec<TopicPartition>> {
+    let partitions = &request.uncommitted.as_ref()?.partitions;
+    let named = |item: &UncommittedPartition| convert::partition(&item.topic, item.partition).ok();
+    let is_heeded = partitions.len() <= CommitReport::MOST_LACKING;
+    is_heeded.then(|| partitions.iter().map(named).collect())?
 }
 
 /// The part of the state that the client's stream had told. Equal digests tell that it has missed nothing.

@@ -7,8 +7,8 @@ use kafka_assigner_core::record::UnbegunGrant;
 use kafka_assigner_core::state::GroupState;
 use kafka_assigner_core::test_group::tp;
 use kafka_assigner_proto::v1::{
-    Capability, ExplainRequest, ListAssignmentsRequest, ListConsumersRequest, StreamState, UnbegunPartition,
-    UnbegunReason,
+    Capability, ExplainRequest, HeartbeatRequest, ListAssignmentsRequest, ListConsumersRequest, StreamState,
+    UnbegunPartition, UnbegunPartitions, UnbegunReason, UncommittedPartition, UncommittedPartitions,
 };
 use kafka_assigner_server::AdminService;
 use kafka_assigner_types::id::TopicPartition;
@@ -157,4 +157,52 @@ async fn a_grant_that_its_owner_never_begins_moves_to_another_consumer() {
     cluster.until("b has it", |state| has(state, "b")).await;
     drop(b);
     cluster.stop().await;
+}
+
+/// The owner tells that its stream has told it everything, that it has begun everything, and what it has not committed.
+async fn tell_commits(cluster: &Cluster, owner: &mut Member, uncommitted: Option<&[&str]>) {
+    let digest = cluster.group().await.read(|state| {
+        let member = state.owner(&at()).expect("it owns it");
+        state.concern(&member).and_then(|concern| concern.digest)
+    });
+    let digest = digest.map(|digest| digest.0);
+    owner.stream = Some(StreamState { revision: owner.roles.revision, digest });
+    let named = |topic: &&str| UncommittedPartition { topic: (*topic).to_owned(), partition: 0 };
+    let uncommitted = uncommitted.map(|topics| topics.iter().map(named).collect());
+    let report = HeartbeatRequest {
+        unbegun: Some(UnbegunPartitions::default()),
+        uncommitted: uncommitted.map(|partitions| UncommittedPartitions { partitions }),
+        ..HeartbeatRequest::default()
+    };
+    owner.report(report).await.expect("an answer");
+    cluster.until("it has begun", |state| stage(state).as_deref() == Some("begun")).await;
+}
+
+/// True if the next owner is told of a commit, after one that has told this of its own and is heard of no more.
+async fn told_after(uncommitted: Option<&[&str]>) -> bool {
+    let cluster = Cluster::start(1, 1).await;
+    let mut a = owner(&cluster.nodes[0], "a").await;
+    assert!(a.roles.assigned.values().all(|granted| !granted.was_committed), "nobody had it before");
+    tell_commits(&cluster, &mut a, uncommitted).await;
+    drop(a);
+    cluster.until("its session is over", |state| state.consumers().is_empty()).await;
+    let b = owner(&cluster.nodes[0], "b").await;
+    let was_committed = b.roles.assigned.values().all(|granted| granted.was_committed);
+    drop(b);
+    cluster.stop().await;
+    was_committed
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_next_owner_is_told_of_a_commit_that_was_acknowledged() {
+    assert!(told_after(Some(&[])).await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_next_owner_is_told_of_no_commit_that_is_not_certain() {
+    assert!(!told_after(Some(&["t"])).await, "it has committed nothing");
+    assert!(!told_after(None).await, "it does not tell");
+    let too_many: Vec<&str> = std::iter::repeat_n("u", 101).collect();
+    assert!(!told_after(Some(&too_many)).await, "of those that it names too many, any may be meant");
+    assert!(!told_after(Some(&["no name"])).await, "it can't be read");
 }

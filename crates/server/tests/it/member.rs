@@ -299,7 +299,7 @@ impl Member {
         self.report(HeartbeatRequest { dropped, ..HeartbeatRequest::default() }).await.expect("an answer")
     }
 
-    async fn report(&self, report: HeartbeatRequest) -> Result<HeartbeatResponse, Status> {
+    pub(crate) async fn report(&self, report: HeartbeatRequest) -> Result<HeartbeatResponse, Status> {
         let request = HeartbeatRequest {
             group: self.request.group.clone(),
             consumer_name: self.request.consumer_name.clone(),

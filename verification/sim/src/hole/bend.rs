@@ -11,7 +11,7 @@ use kafka_assigner_types::id::Offset;
 use kafka_assigner_types::kv::{Change, Compare, Must, Op, Record, Txn};
 use tonic::Status;
 
-use super::{Hole, history};
+use super::{Hole, deletion, history};
 
 /// The time, in milliseconds, for which strict grants wait where that is far too long: no world lasts longer by much.
 const FAR_TOO_LONG_MS: u64 = 300_000;
@@ -35,6 +35,7 @@ impl Hole {
             Self::RoutersUnawaited => rewrite(layout, &mut txn, draining),
             Self::RestUnawaited => rewrite(layout, &mut txn, rested),
             Self::EpochsTakenAgain => history::keep_epochs(&mut txn),
+            Self::TombstoneForgotten => deletion::forget_claims(layout, &mut txn),
             Self::SameHistory if history::begins(&txn) => refuse(&mut txn),
             _ => {}
         }

@@ -15,6 +15,7 @@ use crate::call::Call;
 use crate::desk::{Desk, Served, process_at};
 use crate::history::What;
 use crate::hole::Hole;
+use crate::ice::Ice;
 
 /// The time between two requests that arrive over one connection: the clock's resolution, so that their order is kept.
 const NEXT: Duration = Duration::from_millis(1);
@@ -25,6 +26,8 @@ pub(crate) struct Carrier {
     pub(crate) network: Arc<Network>,
     pub(crate) router: u32,
     pub(crate) desk: Desk,
+    /// A request is a task of its own, of which a frozen process makes no step either.
+    pub(crate) ice: Ice,
 }
 
 /// A request on its way to an owner.
@@ -89,6 +92,12 @@ impl Forward for Carrier {
     type Response = ();
 
     async fn send(&self, to: &RouteTarget, at: &TopicPartition, request: Bytes) -> Result<(), SendError> {
+        self.ice.run(self.carry(to, at, request)).await
+    }
+}
+
+impl Carrier {
+    async fn carry(&self, to: &RouteTarget, at: &TopicPartition, request: Bytes) -> Result<(), SendError> {
         let (call, owner) = (Call::read(&request), process_at(&to.owner.endpoint));
         let (fate, arrival) = self.network.put(self.router, owner);
         let (of, epoch) = (at.clone(), to.epoch);

@@ -62,7 +62,8 @@ impl World {
     fn router_process(&mut self, number: u32, name: &Arc<str>) -> RouterProcess {
         let clock = Clock::drifting(self.shape.drift_of(number as usize));
         let (ice, table) = (Ice::default(), RoutingTable::on_clock(clock));
-        let carrier = Carrier { network: Arc::clone(&self.network), router: number, desk: self.desk.clone() };
+        let (network, desk) = (Arc::clone(&self.network), self.desk.clone());
+        let carrier = Carrier { network, router: number, desk, ice: ice.clone() };
         let (limits, patience): (StashLimits, Duration) = (self.shape.stash, self.shape.send_timeout);
         let requests = Arc::new(Forwarder::new(carrier, table.clone(), limits, patience));
         let harness = Harness { requests: Arc::clone(&requests), ice: ice.clone(), hole: self.hole };

@@ -17,6 +17,7 @@ use super::asking::Patience;
 use super::hooks::Hook;
 use super::interrupted::{Interrupted, while_wanted};
 use super::warm_up_watch::{WarmUpWatch, first_wait};
+use crate::committed_offset::CommittedOffset;
 use crate::context::WarmContext;
 use crate::kafka::cursor::Ahead;
 use crate::kafka::error::KafkaRunnerError;
@@ -50,6 +51,8 @@ impl<H: RecordHandler> CatchingUp<'_, H> {
         let mut partition =
             Partition::new(reader, state, self.parts.watch.failures_of(at, context.topic_id()));
         partition.is_own_place = is_own_place;
+        // One who was told a start is granted the partition already, so nobody else commits any more.
+        partition.least_start = context.start_offset().map_or(Offset::ZERO, |_| committed);
         let followed =
             while_wanted(context.cancelled(), self.follow(context, &mut partition, committed)).await;
         if let Some(damage) = partition.reader.damage() {
@@ -139,9 +142,10 @@ impl<H: RecordHandler> CatchingUp<'_, H> {
             if stop.run_until_cancelled(sleep(FOLLOW_EVERY)).await.is_none() {
                 return Ok(());
             }
-            let asked = self.parts.client.committed(at, context.topic_id());
+            let asked = self.parts.client.committed(at);
             // Whoever starts asks again, so one answer that does not come costs nothing.
-            let Some(Ok(Some(bound))) = stop.run_until_cancelled(asked).await else { continue };
+            let Some(Ok(committed)) = stop.run_until_cancelled(asked).await else { continue };
+            let Some(bound) = CommittedOffset::start(committed, None, context.topic_id()) else { continue };
             while let Some(ahead) = stop.run_until_cancelled(partition.reader.ahead()).await {
                 match ahead? {
                     Ahead::Record(offset) if offset < bound => self.apply(at, partition).await?,
@@ -158,22 +162,22 @@ impl<H: RecordHandler> CatchingUp<'_, H> {
         context: &WarmContext,
         patience: &mut Patience,
     ) -> Result<Offset, KafkaRunnerError> {
-        match context.start_offset() {
-            Some(start) => Ok(start),
-            None => self.committed_or_start(context.partition(), context.topic_id(), patience).await,
-        }
+        let of = (context.partition(), context.topic_id());
+        self.committed_or_start(of, context.start_offset(), patience).await
     }
 
-    /// The offset that the group has committed; where that is nothing, the start position of the topic.
+    /// The start beside `told` and what the group has committed; where neither is there, the start position of the topic.
     pub(super) async fn committed_or_start(
         &self,
-        at: &TopicPartition,
-        topic_id: Option<TopicId>,
+        (at, topic_id): (&TopicPartition, Option<TopicId>),
+        told: Option<Offset>,
         patience: &mut Patience,
     ) -> Result<Offset, KafkaRunnerError> {
         let RunnerParts { client, rules, .. } = self.parts;
-        if let Some(committed) = patience.ask(at, || client.committed(at, topic_id)).await? {
-            return Ok(committed);
+        let committed = patience.ask(at, || client.committed(at)).await?;
+        if let Some(start) = CommittedOffset::start(committed, told, topic_id) {
+            warn_of_another(at, (committed, told), start);
+            return Ok(start);
         }
         // Kafka does not tell a group that has begun nowhere from one whose offsets it has dropped.
         let position = rules.starts.of(&at.topic);
@@ -242,6 +246,24 @@ impl<H: RecordHandler> CatchingUp<'_, H> {
             watch.report(partition.reader.next(), bound);
             slice.yield_when_over().await;
         }
+    }
+}
+
+/// Says that the start is another one than was told, or is committed.
+fn warn_of_another(
+    at: &TopicPartition,
+    (committed, told): (Option<CommittedOffset>, Option<Offset>),
+    start: Offset,
+) {
+    let Some(CommittedOffset { offset: committed, topic_id }) = committed else { return };
+    match told {
+        None if committed != start => {
+            warn!(partition = %at, %committed, ?topic_id, "committed in an earlier topic of this name");
+        }
+        Some(told) if told < start => {
+            warn!(partition = %at, %told, %start, "more is committed in this topic than the service knows of");
+        }
+        _ => {}
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use metrics_util::debugging::{DebugValue, DebuggingRecorder, Snapshotter};
 
-use super::steering_test::{EPOCH, Steered};
+use super::steering_test::{EPOCH, Noting, Steered};
 use super::test_broker::partition;
 use super::*;
 use crate::kafka::survey::Survey;
@@ -24,6 +24,30 @@ fn told(snapshotter: &Snapshotter) -> BTreeMap<String, f64> {
     values.collect()
 }
 
+fn labels(consumer: &str) -> MetricLabels {
+    MetricLabels::of(&KafkaOptions { consumer: consumer.to_owned(), ..KafkaOptions::new("b:9092", "g") })
+}
+
+#[tokio::test]
+async fn two_runners_of_one_group_are_told_apart_by_their_consumers() {
+    let recorder = DebuggingRecorder::new();
+    let snapshotter = recorder.snapshotter();
+    // The tasks of this test run on its own thread.
+    let _recording = metrics::set_default_local_recorder(&recorder);
+    let (owner, idle) = (
+        Steered::begin(true).await,
+        KafkaRunner::new(&KafkaOptions::new("127.0.0.1:1", "g"), Noting::default()),
+    );
+    let idle = idle.expect("valid options");
+    Survey::new(owner.runner.parts.client.clone(), owner.handle.clone(), labels("a")).look().await;
+    Survey::new(idle.parts.client.clone(), idle.handle(), labels("b")).look().await;
+    let told = told(&snapshotter);
+    let owned = ["a", "b"].map(|consumer| {
+        told[&format!("kafka_assigner_client_partitions kafka_group=g consumer={consumer} phase=owned")]
+    });
+    assert_eq!(owned, [1.0, 0.0], "{told:?}");
+}
+
 #[tokio::test]
 async fn a_look_tells_the_lag_the_phases_and_the_counts() {
     let recorder = DebuggingRecorder::new();
@@ -32,7 +56,7 @@ async fn a_look_tells_the_lag_the_phases_and_the_counts() {
     let _recording = metrics::set_default_local_recorder(&recorder);
     let steered = Steered::begin(true).await;
     let client = steered.runner.parts.client.clone();
-    let mut survey = Survey::new(client, steered.handle.clone(), "g".to_owned());
+    let mut survey = Survey::new(client, steered.handle.clone(), labels(""));
     survey.look().await;
     let paused = told(&snapshotter);
     let value = |told: &BTreeMap<String, f64>, name: &str| {

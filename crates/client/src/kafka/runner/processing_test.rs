@@ -89,6 +89,7 @@ fn owned() -> OwnedContext {
         start_offset: None,
         topic_id: None,
         resumed: false,
+        was_committed: false,
         skipped: SkippedOffset::default(),
         gate: Gate::new(wake.clone()).into(),
         records: RecordGate::new(clock.clone(), wake.clone()).into(),

@@ -95,6 +95,17 @@ async fn an_offset_that_was_committed_in_a_former_topic_does_not_count() {
 }
 
 #[tokio::test]
+async fn a_start_that_was_told_gives_way_to_what_is_committed_in_this_topic() {
+    let grant = |metadata, start| Grant { committed: Some(metadata), start: Some(start) };
+    assert_eq!(handled(grant(OF_THIS, 0), None).await, from(5), "it is new to the service alone");
+    assert_eq!(handled(grant(OF_THIS, 3), None).await, from(5), "the service has an old note");
+    assert_eq!(handled(grant(OF_THIS, 7), None).await, from(7), "the last commit has failed");
+    for other in [OF_THE_FORMER, "epoch=3", ""] {
+        assert_eq!(handled(grant(other, 0), None).await, from(0), "{other:?}");
+    }
+}
+
+#[tokio::test]
 async fn a_state_of_a_former_topic_skips_nothing_of_the_new_one() {
     let grant = |start| Grant { committed: None, start };
     for start in [Some(0), None] {
@@ -107,4 +118,18 @@ async fn a_state_of_a_former_topic_skips_nothing_of_the_new_one() {
         "nobody has handled anything of this topic"
     );
     assert_eq!(handled(grant(None), Some(None)).await, from(5), "as of a topic whose id is not known");
+}
+
+#[tokio::test]
+async fn a_state_that_says_how_far_it_is_goes_on_there_where_the_committed_offset_is_gone() {
+    let (broker, grant) = (TestBroker::start().await, Grant { committed: None, start: None });
+    let opened = OpenedState::up_to((0..5).collect(), offset(5), id(8));
+    let (handled, ended) = (Arc::<Mutex<Vec<i64>>>::default(), Arc::<Notify>::default());
+    let handler = Noting { opened, handled: handled.clone(), ended: ended.clone() };
+    let runner = KafkaRunner::new(&KafkaOptions::new(broker.servers(), "g"), handler).expect("valid options");
+    runner.warm(&grant.warm()).await.expect("it is warm");
+    let owned = OwnedContext { was_committed: true, ..grant.owned() };
+    runner.assigned(&owned).await.expect("it begins");
+    timeout(PATIENCE, ended.notified()).await.expect("the last record is handled");
+    assert_eq!(*handled.lock().expect("no panic inside"), from(5));
 }

@@ -34,7 +34,10 @@ impl<H: RecordHandler> CatchingUp<'_, H> {
         self.fence_by_handler(&context_of_reserved(context), partition.reader.next()).await?;
         let until = match context.until_offset() {
             Some(offset) => offset,
-            None => self.committed_or_start(at, context.topic_id(), &mut Patience::of_a_start()).await?,
+            None => {
+                let of = (at, context.topic_id());
+                self.committed_or_start(of, None, &mut Patience::of_a_start()).await?
+            }
         };
         if !self.catch_up_to(at, partition, until).await? {
             warn!(partition = %at, %until, next = %partition.reader.next(), "the rest is not there to be read");
@@ -89,8 +92,9 @@ impl<H: RecordHandler> CatchingUp<'_, H> {
         let mut patience = Patience::of_a_start();
         let start = match context.start_offset() {
             _ if context.is_resumed() => partition.start(),
-            Some(offset) => offset,
-            None => self.committed_or_start(context.partition(), context.topic_id(), &mut patience).await?,
+            // A start that follows a drain is as new as can be; nobody waits for the broker then.
+            Some(told) => told.max(partition.least_start),
+            None => self.committed_or_begin(context, own_place(partition), &mut patience).await?,
         };
         let start = self.replay_to(context, partition, (start, &mut patience)).await?;
         if self.parts.rules.commits == CommitRule::Confirmed {
@@ -103,6 +107,40 @@ impl<H: RecordHandler> CatchingUp<'_, H> {
         begun.map_err(|error| self.not_begun(Hook::Begin, (context.partition(), start), &error))?;
         self.parts.watch.stops.end_before_grant(context.partition());
         Ok(start)
+    }
+
+    /// The offset that the group has committed; where that is nothing, the start position of the topic, if nothing was
+    /// committed before either. Where something was, a state that says itself how far it is needs no offset.
+    async fn committed_or_begin(
+        &self,
+        context: &OwnedContext,
+        own_place: Option<Offset>,
+        patience: &mut Patience,
+    ) -> Result<Offset, KafkaRunnerError> {
+        let (at, topic_id) = (context.partition(), context.topic_id());
+        // Kafka drops the offsets of a topic that is deleted; without ids nobody sees that it was created again.
+        let is_of_this_topic = context.was_committed() && topic_id.is_some();
+        if !is_of_this_topic || self.parts.rules.starts.starts_anew() {
+            return self.committed_or_start((at, topic_id), None, patience).await;
+        }
+        let committed = patience.ask(at, || self.parts.client.committed(at)).await?;
+        // One of an earlier topic has taken the place of the one that is gone.
+        let committed =
+            committed.filter(|committed| committed.topic_id.is_none_or(|of| Some(of) == topic_id));
+        if let Some(committed) = committed {
+            return Ok(committed.offset);
+        }
+        let start = own_place.ok_or_else(|| self.offset_lost(at))?;
+        warn!(partition = %at, %start, "the committed offset is gone; the state says where to go on");
+        Ok(start)
+    }
+
+    /// The partition stands until an offset is there: what was processed would be processed again, or records left out.
+    fn offset_lost(&self, at: &TopicPartition) -> KafkaRunnerError {
+        let error = KafkaRunnerError::OffsetLost(at.clone());
+        let (partition, epoch, reason) = (at.clone(), Epoch::default(), error.to_string());
+        self.parts.watch.stops.note(StoppedPartition { partition, epoch, offset: Offset::ZERO, reason });
+        error
     }
 
     /// Catches up to `start`. Returns where processing starts in the log as it is.
@@ -184,4 +222,10 @@ impl<H: RecordHandler> CatchingUp<'_, H> {
         let fenced = guarded(self.parts.handler.fence(context)).await;
         fenced.map_err(|error| self.not_begun(Hook::Fence, (context.partition(), next), &error))
     }
+}
+
+/// The offset up to which a state says itself that it is, if nothing was read since; `None` = it does not say so.
+fn own_place<S>(partition: &Partition<S>) -> Option<Offset> {
+    let says_so = partition.is_own_place && partition.begun == partition.reader.next();
+    says_so.then_some(partition.begun)
 }

@@ -6,6 +6,7 @@ use kafka_assigner_handler::{
     OpenedState, PartitionContext, Preparation, Record, RecordError, StartPosition, StateSnapshot,
 };
 use kafka_assigner_types::id::Epoch;
+use kafka_assigner_types::key::KeyHash;
 use rdkafka::types::{RDKafkaApiKey, RDKafkaRespErr};
 use tokio::time::timeout;
 
@@ -13,6 +14,7 @@ use super::test_broker::{Grant, PATIENCE, RECORDS, TestBroker, offset, partition
 use super::*;
 use crate::kafka::held::PartitionPhase;
 use crate::kafka::seeks::SeekError;
+use crate::kafka::state_reads::StateReadError;
 
 const GRANT: Grant = Grant { committed: None, start: None };
 pub(super) const EPOCH: Epoch = Epoch(5);
@@ -291,4 +293,18 @@ async fn a_partition_that_is_lost_with_a_record_that_fails_is_not_shown_any_more
     failing.failed(Instant::now(), record);
     owner.runner.lost(&owner.owned).await;
     assert_eq!(failing.shown(Instant::now() + Duration::from_secs(3_600)), []);
+}
+
+#[tokio::test]
+async fn a_state_is_read_by_a_key_of_the_partition_and_by_no_other() {
+    let steered = Steered::begin(true).await;
+    let (at, hash) = (partition(), KeyHash::Crc32);
+    let read =
+        async |key: &[u8]| steered.handle.read_by_key(at.topic.as_str(), key, hash, |_, epoch| epoch).await;
+    assert_eq!(read(b"a").await, Ok(EPOCH));
+    let unknown = steered.handle.read_by_key("no topic", b"a", hash, |_, epoch| epoch).await;
+    assert!(matches!(unknown, Err(StateReadError::PartitionsUnknown { .. })), "{unknown:?}");
+    steered.runner.drain(&steered.owned).await.expect("it stops");
+    steered.runner.release(&at).await.expect("it is given up");
+    assert_eq!(read(b"a").await, Err(StateReadError::NotOwned(at.clone())));
 }

@@ -76,6 +76,7 @@ impl Grant {
             start_offset: self.start.map(offset),
             topic_id: id(8),
             resumed: false,
+            was_committed: false,
             skipped: SkippedOffset::default(),
             gate: Gate::new(wake.clone()).into(),
             records: RecordGate::new(clock.clone(), wake.clone()).into(),

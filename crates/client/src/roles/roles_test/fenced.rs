@@ -55,6 +55,20 @@ fn a_stop_that_hangs_is_cut_off_and_its_claim_ends_with_that() {
 }
 
 #[test]
+fn a_stop_that_failed_is_not_waited_for() {
+    let mut roles = owning_two(strict_owner);
+    script(
+        &mut roles,
+        [
+            (change([(0, releasing("h"))]), vec![call(0, Call::Drain)]),
+            (ended(0, Err("disk full")), vec![]),
+            (fenced(&[(0, 5)]), vec![call(0, Call::Lost)]),
+        ],
+    );
+    assert_eq!(roles.next_wake(), None, "the drain is not tried again");
+}
+
+#[test]
 fn a_start_under_a_fenced_grant_is_cut_off() {
     let mut roles = Roles::new(8);
     roles.step(T0, change([(0, strict_owner(5, 5, ""))]));

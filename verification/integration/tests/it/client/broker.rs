@@ -205,6 +205,14 @@ impl Broker {
         self.reader().commit(&list, CommitMode::Sync).expect("it is committed");
     }
 
+    /// Deletes the group with all that it has committed.
+    pub(super) async fn delete_group(&self) {
+        let group = self.group();
+        let deleted = admin(&self.address).delete_groups(&[&group], &AdminOptions::new()).await;
+        assert_eq!(deleted.expect("an answer"), [Ok(group)]);
+        assert_eq!(self.committed().await, None);
+    }
+
     pub(super) fn warm(&self, handoff_id: &str) -> Command {
         let partition = WarmPartition {
             topic: self.topic.clone(),

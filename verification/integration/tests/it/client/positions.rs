@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use kafka_assigner_client::kafka::{GapRule, StartPosition, StartPositions};
 use kafka_assigner_client::{Offset, TopicName};
 use kafka_assigner_proto::v1::assignment_command::Command;
-use kafka_assigner_proto::v1::{Assignment, Snapshot};
+use kafka_assigner_proto::v1::{AssignedPartition, Assignment, Snapshot};
 use tokio::time::timeout;
 
 use super::broker::Broker;
@@ -138,5 +138,32 @@ async fn a_strict_switch_waits_for_no_record_that_was_removed() {
     running.handler.wait_for_fate(Fate::Assigned).await;
     // The wait for a record that does not come would take a second.
     assert!(begun.elapsed() < Duration::from_millis(900), "{:?}", begun.elapsed());
+    running.stop().await;
+}
+
+/// The embedded broker deletes no groups.
+#[tokio::test]
+async fn a_group_whose_offsets_were_deleted_after_a_crash_begins_once_there_are_some() {
+    let Some(broker) = Broker::real().await else { return };
+    broker.produce(1..11).await;
+    let crashing = Running::start(&broker, granted(&broker)).await;
+    crashing.handler.wait_for_number(10).await;
+    let all = async { while broker.committed().await.is_none_or(|(next, _)| next < 10) {} };
+    timeout(PATIENCE, all).await.expect("its work is committed");
+    crashing.end.abort();
+    assert!(crashing.end.await.expect_err("it has crashed").is_cancelled());
+    broker.delete_group().await;
+    let topic_id = "BwcHBwcHBwcHBwcHBwcHBw".to_owned();
+    let assigned = vec![AssignedPartition { was_committed: true, topic_id, ..broker.grant(6, "") }];
+    let again = Snapshot { assigned, ..Snapshot::default() };
+    let mut running = Running::start(&broker, again).await;
+    let status = running.handle.wait_for(|status| !status.stopped.is_empty());
+    let stopped = timeout(PATIENCE, status).await.expect("in time").expect("it runs").stopped;
+    assert!(stopped[0].reason.contains("is gone"), "{stopped:?}");
+    assert!(running.handler.processed().is_empty());
+    broker.commit(7);
+    let done = running.handler.wait_for_number(10).await;
+    assert_eq!(done, [caught_up(1..8), processed(8..11, 28)].concat());
+    running.handle.wait_for(|status| status.stopped.is_empty()).await.expect("it runs");
     running.stop().await;
 }

@@ -15,7 +15,8 @@ pub enum KeyHash {
 
 impl KeyHash {
     /// The partition, of `partitions` many, for a key.
-    pub(crate) fn partition(self, key: &[u8], partitions: NonZeroU32) -> u32 {
+    #[must_use]
+    pub fn partition(self, key: &[u8], partitions: NonZeroU32) -> u32 {
         match self {
             // Java's number has a sign, which it takes off.
             Self::Murmur2 => (murmur2(key) & 0x7fff_ffff) % partitions,
