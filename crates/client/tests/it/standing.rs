@@ -9,6 +9,8 @@ use kafka_assigner_client::kafka::{
 };
 use kafka_assigner_client::{Consumer, ConsumerStatus, TopicPartition};
 use kafka_assigner_proto::v1::{AssignedPartition, Snapshot};
+
+use rdkafka::mocking::MockCluster;
 use tokio::time::{Duration, sleep};
 use tokio_util::sync::CancellationToken;
 
@@ -36,7 +38,7 @@ impl RecordHandler for Closed {
     }
 }
 
-/// A partition whose start is known, so that no broker is asked before its state is opened.
+/// A partition whose start is known, though a broker is asked for what is committed as well.
 fn started() -> Snapshot {
     let assigned = vec![AssignedPartition { start_offset: Some(3), ..grant(0, 5, "") }];
     Snapshot { assigned, ..Snapshot::default() }
@@ -47,7 +49,10 @@ fn started() -> Snapshot {
 async fn a_partition_whose_state_is_not_opened_stands_in_each_report_and_in_the_status_until_it_goes() {
     let (fake, handler, stop) = (Fake::new(), Closed::default(), CancellationToken::new());
     fake.show(started());
-    let runner = KafkaRunner::new(&KafkaOptions::new("127.0.0.1:1", "g"), handler.clone());
+    // Answers come while the test's clock stands.
+    let broker = MockCluster::new(1).expect("a broker in this process");
+    broker.create_topic("t", 1, 1).expect("created");
+    let runner = KafkaRunner::new(&KafkaOptions::new(broker.bootstrap_servers(), "g"), handler.clone());
     let consumer = Consumer::over(options(), fake.clone()).expect("valid options");
     let mut handle = consumer.handle();
     let runner = runner.expect("valid options");
