@@ -25,11 +25,16 @@ impl CommittedOffset {
         topic_id: Option<TopicId>,
     ) -> Option<Offset> {
         let Some(committed) = committed else { return told };
-        match committed.topic_id.zip(topic_id) {
-            Some((of, this)) if of != this => Some(told.unwrap_or(Offset::ZERO)),
-            Some(_) => told.max(Some(committed.offset)),
+        match committed.is_of(topic_id) {
+            Some(false) => Some(told.unwrap_or(Offset::ZERO)),
+            Some(true) => told.max(Some(committed.offset)),
             None => told.or(Some(committed.offset)),
         }
+    }
+
+    /// True if it was committed in the topic `topic_id`, false if in another one of that name; `None` = nobody knows.
+    pub(crate) fn is_of(&self, topic_id: Option<TopicId>) -> Option<bool> {
+        self.topic_id.zip(topic_id).map(|(of, this)| of == this)
     }
 }
 

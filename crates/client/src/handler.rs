@@ -121,7 +121,7 @@ pub trait PartitionHandler: Send + Sync + 'static {
     }
 
     /// The partitions that are owned and of which Kafka has acknowledged a committed offset since their grant, each with the epoch
-    /// under which it is owned. `None` (the default) = offsets are not committed, or nobody can tell. Asked with each report.
+    /// under which it is owned. `None` (the default) = offsets are not committed, or nobody can tell. Asked with each heartbeat.
     ///
     /// The service tells the next owner of what is named here [that an offset was committed](OwnedContext::was_committed). Name
     /// nothing of which that is not certain.

@@ -82,8 +82,8 @@ fn old_claim(state: &GroupState, handoff: &Handoff, context: LeaderContext<'_>) 
     handoff.unit.iter().find_map(running).unwrap_or(ClaimEnd::Over)
 }
 
-/// The end of the claim of the owner of `at`, whose session is over, or who was fenced of it. The claim is over where the owner has reported
-/// that it stopped, but after the store was put back: then others may have owned it since, whom no record names.
+/// The end of the claim of the owner of `at`, whose session is over, or who was fenced of it. The claim is over where the
+/// owner has reported that it stopped, but after the store was put back: then others may have owned it since, whom no record names.
 pub(crate) fn claim_end(state: &GroupState, at: &TopicPartition, context: LeaderContext<'_>) -> ClaimEnd {
     let Some(assignment) = state.assignment(at) else { return ClaimEnd::Over };
     if let Some(fenced) = fenced_owner(state, at) {
@@ -108,12 +108,14 @@ fn fenced_owner<'s>(state: &'s GroupState, at: &TopicPartition) -> Option<&'s Ha
     (is_owner && !state.presence(&handoff.old).is_over()).then_some(handoff)
 }
 
-/// It has said that it dropped the unit, or a whole time to live of its session is over since the fence was seen.
+/// It has said that it dropped the unit, or all the time is over since the fence was seen for which it may act.
 fn fenced_claim_end(state: &GroupState, handoff: &Handoff, context: LeaderContext<'_>) -> ClaimEnd {
+    if fence::is_obeyed(state, handoff) {
+        return ClaimEnd::Over;
+    }
     let is_known = state.presence(&handoff.old) != Presence::Unknown;
     let left = context.memory.phase_left(state, handoff, context.moment).filter(|_| is_known);
     match left.unwrap_or_else(|| phase_bound(state, handoff)) {
-        _ if fence::is_obeyed(state, handoff) => ClaimEnd::Over,
         Duration::ZERO => ClaimEnd::Over,
         left => ClaimEnd::Running(left),
     }

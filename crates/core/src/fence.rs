@@ -8,7 +8,8 @@
 //!
 //! What keeps a claim valid is the heartbeat of the session, and the registration is the one record that a heartbeat reads
 //! linearizably: every heartbeat that is confirmed without the list was sent before the fence was written. So one time to
-//! live after that, or with the client's word before, no claim of what is fenced runs. In `overlap` nobody waits.
+//! live after that, or its outage grace where the owner may still have one, or with the client's word before, no claim of what is
+//! fenced runs. In `overlap` nobody waits.
 
 use crate::record::{Assignment, Capability, Consumer, Handoff, Renewal};
 use crate::state::{GroupState, Presence};

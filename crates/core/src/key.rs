@@ -204,7 +204,8 @@ impl Layout {
     }
 }
 
-fn decode_partition(text: &str) -> Option<TopicPartition> {
+/// The partition that `text`, "topic/number", names; `None` = none.
+pub(crate) fn decode_partition(text: &str) -> Option<TopicPartition> {
     let (topic, number) = text.split_once('/')?;
     let partition: u32 = number.parse().ok()?;
     // "007" and "+7" would name the partition of "7": one partition, one key.

@@ -70,23 +70,27 @@ fn is_silent(state: &GroupState, owner: &Owner) -> bool {
 /// written in any case, so that it is younger than an operator's word about those who had stopped by then.
 pub(crate) fn clear<'a>(state: &'a GroupState, handoff: &Handoff) -> Draft<'a> {
     let is_silent = handoff.old_owner.as_ref().is_some_and(|owner| is_silent(state, owner));
-    let note = |draft: Draft<'a>, at: &TopicPartition| match state.assignment(at) {
-        Some(before) => draft.assign(at, &before.clone().outliving(outlived_grace_ms(state, at))),
-        None => draft,
-    };
     let worked_on = handoff.unit.iter().filter(|_| is_silent);
-    worked_on.fold(Draft::on(state), note).clear(handoff)
+    outliving(state, worked_on, |at| outlived_grace_ms(state, at)).clear(handoff)
+}
+
+/// Notes in the assignments of `partitions` for how long, in milliseconds, one who worked on them before may act.
+fn outliving<'a, 'p>(
+    state: &'a GroupState,
+    partitions: impl Iterator<Item = &'p TopicPartition>,
+    may_act_ms: impl Fn(&TopicPartition) -> u64,
+) -> Draft<'a> {
+    partitions.fold(Draft::on(state), |draft, at| match state.assignment(at) {
+        Some(before) => draft.assign(at, &before.clone().outliving(may_act_ms(at))),
+        None => draft,
+    })
 }
 
 /// The end of a handoff in `overlap` whose old owner, registered as `fenced`, is fenced of the unit. It may act until it hears
 /// that, which a switch to a stricter mode waits for: a whole time to live, or its outage grace.
 pub(crate) fn clear_fenced<'a>(state: &'a GroupState, handoff: &Handoff, fenced: &Consumer) -> Draft<'a> {
     let may_act_ms = fenced.ttl_ms.max(fenced.outage_grace_ms);
-    let note = |draft: Draft<'a>, at: &TopicPartition| match state.assignment(at) {
-        Some(before) => draft.assign(at, &before.clone().outliving(may_act_ms)),
-        None => draft,
-    };
-    handoff.unit.iter().fold(Draft::on(state), note).clear(handoff)
+    outliving(state, handoff.unit.iter(), |_| may_act_ms).clear(handoff)
 }
 
 /// The start of the first grant of a partition whose topic has taken the place of another one of that name: its beginning.

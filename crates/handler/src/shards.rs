@@ -403,7 +403,7 @@ mod tests {
             (7, 4),
             "the shard of offset 7 has confirmed offset 3"
         );
-        // What a runner does where it passes a record over.
+        // A runner does this where it passes a record over.
         block_on(handler.catch_up(&at(), &mut state, &records[7])).unwrap();
         confirmed.pass_over(records[7].offset(), records[7].offset().next());
         assert_eq!(confirmed.next().get(), 8);

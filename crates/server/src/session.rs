@@ -373,7 +373,8 @@ impl<'a, R: Registration> Registered<'a, R> {
             return Ok(RegistrationLook { written, read_at, noted: before.noted.clone() });
         }
         let registered = self.check(record.as_ref(), lease).map_err(Confirmation::Over)?;
-        let is_noted = |registered: R| registered.unmarked().is_some() || !registered.fenced().is_empty();
+        let is_noted =
+            |registered: R| registered.unmarked().is_some() || registered.fenced().next().is_some();
         let is_noted = registered.is_some_and(is_noted);
         Ok(RegistrationLook { written, read_at, noted: record.filter(|_| is_noted) })
     }
@@ -423,15 +424,14 @@ impl HeardSession {
         let read = registered.and_then(|record| decode::<R>(&record.value).ok());
         let is_marked = read.as_ref().is_some_and(|read| read.unmarked().is_some());
         let left = read.as_ref().and_then(|read| read.unfenced(dropped)).or(read);
-        let fenced = left.map(|left| left.fenced().iter().filter_map(fenced_partition).collect());
+        let fenced = left.map(|left| left.fenced().map(fenced_partition).collect());
         Self { written: None, is_marked, fenced: fenced.unwrap_or_default() }
     }
 }
 
 /// A fence as a client is told of it.
-fn fenced_partition((at, epoch): (&String, &Epoch)) -> Option<FencedPartition> {
-    let (topic, partition) = at.rsplit_once('/')?;
-    Some(FencedPartition { topic: topic.to_owned(), partition: partition.parse().ok()?, epoch: epoch.0 })
+fn fenced_partition((at, epoch): (TopicPartition, Epoch)) -> FencedPartition {
+    FencedPartition { topic: at.topic.to_string(), partition: at.kafka_number(), epoch: epoch.0 }
 }
 
 fn patience(ttl: Duration) -> Duration {

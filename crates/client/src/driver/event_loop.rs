@@ -1,5 +1,6 @@
 //! The loop: one event after the other, the machines' actions after each, and then all that is due by now.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -32,7 +33,7 @@ use crate::options::ConsumerOptions;
 use crate::roles::{CallFailure, RoleAction, RoleChange, RoleEvent, Roles};
 use crate::status::ConsumerStatus;
 use crate::stopped::{ConsumerError, Stopped};
-use kafka_assigner_types::id::{Epoch, Incarnation};
+use kafka_assigner_types::id::{Epoch, Incarnation, TopicPartition};
 use kafka_assigner_types::kv::LeaseId;
 use kafka_assigner_types::moment::Moment;
 
@@ -201,7 +202,7 @@ impl<T: Transport, H: PartitionHandler> Driver<T, H> {
         self.send_acks();
         if self.reports.may_be_due(now) {
             self.held.see_progress(now);
-            let report = self.report();
+            let report = self.report(None);
             if self.reports.is_due(now, &report) {
                 self.session_event(Event::ReportDue);
             }
@@ -278,18 +279,15 @@ impl<T: Transport, H: PartitionHandler> Driver<T, H> {
 
     fn send_heartbeat(&mut self, heartbeat: SendHeartbeat) {
         let poll_progress = self.progress.count(self.now(), |bound| self.calls.is_stuck(bound));
-        let report = self.report();
+        let report = self.report(self.calls.committed().as_ref());
         self.reports.sent(self.now(), &report);
         self.service.heartbeat(heartbeat, poll_progress, report);
     }
 
-    fn report(&self) -> HeartbeatReport {
-        let report = HeartbeatReport::of(
-            &self.roles,
-            &self.held,
-            self.calls.stopped(),
-            self.calls.committed().as_ref(),
-        );
+    /// The report that a heartbeat would carry now. `committed` is the handler's answer about commits; without it the report says
+    /// nothing of them. A commit alone never makes a heartbeat due, so the handler is asked with a heartbeat only.
+    fn report(&self, committed: Option<&BTreeMap<TopicPartition, Epoch>>) -> HeartbeatReport {
+        let report = HeartbeatReport::of(&self.roles, &self.held, self.calls.stopped(), committed);
         match self.roles.is_leaving() {
             true => self.reports.of_who_leaves(report),
             false => report,

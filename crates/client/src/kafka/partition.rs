@@ -61,6 +61,12 @@ impl<S> Partition<S> {
         }
     }
 
+    /// The offset up to which the state says itself that it is, if nothing was read since; `None` = it does not say so.
+    pub(super) fn own_place(&self) -> Option<Offset> {
+        let says_so = self.is_own_place && self.begun == self.reader.next();
+        says_so.then_some(self.begun)
+    }
+
     /// The offset at which this owner goes on to process.
     pub(super) fn start(&self) -> Offset {
         self.reader.next().max(self.place)

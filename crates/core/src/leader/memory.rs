@@ -16,6 +16,7 @@ use super::suspicions::Suspicions;
 use super::unbegun::UnbegunGrants;
 use super::warm_up::WarmUp;
 use crate::claim::Leases;
+use crate::key::decode_partition;
 use crate::reason::CancelReason;
 use crate::record::{Assignment, Avoid, Handoff, Phase};
 use crate::state::{GroupState, SharedMap, Touched};
@@ -124,6 +125,7 @@ impl Memory {
     fn see_fences(&mut self, state: &GroupState, name: &MemberName, now: Moment) {
         let is_fenced = |at: &&TopicPartition| state.handoff(at).is_some_and(|handoff| handoff.is_fenced);
         for unit in state.concerned(name).filter(is_fenced).cloned().collect::<Vec<_>>() {
+            // The phase goes on, and its time begins anew: none has ended.
             let _same_phase = self.see_phase(state, &unit, now);
         }
     }
@@ -243,7 +245,7 @@ impl Memory {
         let Some(consumer) = state.registration(name) else { return };
         let mut progresses = false;
         for (at, progress) in &consumer.progress {
-            let Some(at) = parse_partition(at) else { continue };
+            let Some(at) = decode_partition(at) else { continue };
             let lead = state.lead_of(&at);
             if self.phases.get(&lead).is_some_and(|seen| seen.key.id == progress.handoff) {
                 progresses |= self.note_progress(state, &lead, now, |warm_up| warm_up.hear(&at, progress));
@@ -449,9 +451,4 @@ impl Memory {
 
 fn rejoin_grace(state: &GroupState) -> Duration {
     Duration::from_millis(state.configured(|config| config.rejoin_grace_ms))
-}
-
-pub(super) fn parse_partition(text: &str) -> Option<TopicPartition> {
-    let (topic, partition) = text.split_once('/')?;
-    Some(TopicPartition::new(topic.parse().ok()?, partition.parse().ok()?))
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::memory::parse_partition;
+use crate::key::decode_partition;
 use crate::record::{BegunReport, UnbegunGrant, UnbegunReason};
 use crate::state::GroupState;
 use kafka_assigner_types::id::{Epoch, Incarnation, TopicPartition};
@@ -92,7 +92,8 @@ impl OwnersGrants {
     fn after(mut self, report: &BegunReport, progresses: bool, now: Moment) -> Self {
         let mut before = std::mem::take(&mut self.grants);
         let mut is_progress = progresses;
-        for (at, grant) in report.named.iter().filter_map(|(at, grant)| Some((parse_partition(at)?, grant))) {
+        for (at, grant) in report.named.iter().filter_map(|(at, grant)| Some((decode_partition(at)?, grant)))
+        {
             let mut next = UnbegunSighting::new(grant, now);
             if let Some(seen) = before.remove(&at).filter(|seen| seen.epoch == grant.epoch) {
                 is_progress |= seen.is_surpassed_by(&next);

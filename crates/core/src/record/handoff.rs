@@ -187,7 +187,7 @@ pub struct Handoff {
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub old_said: BTreeSet<TopicPartition>,
     /// True if the old owner did not stop in time, and was fenced of the unit in its registration: it has stopped once it has
-    /// said so there, or one time to live of its session later.
+    /// said so there, or once all the time is over for which its claims may run.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_fenced: bool,
     /// The offsets at which the old owner stopped, of the partitions of which it knows.

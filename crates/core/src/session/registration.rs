@@ -1,12 +1,11 @@
 //! The data with which consumers and routers register.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::key::Key;
+use crate::key::{Key, decode_partition};
 use crate::reason::FenceReason;
 use crate::record::{Consumer, Router, Standing};
 use crate::state::{Entry, GroupState, SharedMap};
@@ -44,8 +43,8 @@ pub trait Registration: Serialize + DeserializeOwned {
     /// The same registration without the mark that its process seems to be dead; `None` where it has none.
     fn unmarked(&self) -> Option<Self>;
 
-    /// The partitions ("topic/number") that it is fenced of, each with the highest epoch that is.
-    fn fenced(&self) -> &BTreeMap<String, Epoch>;
+    /// The partitions that it is fenced of, each with the highest epoch that is.
+    fn fenced(&self) -> impl Iterator<Item = (TopicPartition, Epoch)>;
 
     /// The same registration after its client said that it has dropped `dropped`; `None` where it is fenced of none of these.
     fn unfenced(&self, dropped: &[(TopicPartition, Epoch)]) -> Option<Self>;
@@ -89,8 +88,8 @@ impl Registration for Consumer {
         self.suspected.is_some().then(|| Self { suspected: None, ..self.clone() })
     }
 
-    fn fenced(&self) -> &BTreeMap<String, Epoch> {
-        &self.fenced
+    fn fenced(&self) -> impl Iterator<Item = (TopicPartition, Epoch)> {
+        self.fenced.iter().filter_map(|(at, epoch)| Some((decode_partition(at)?, *epoch)))
     }
 
     /// A fence of a later grant than the one that was dropped stays.
@@ -141,8 +140,8 @@ impl Registration for Router {
         None
     }
 
-    fn fenced(&self) -> &BTreeMap<String, Epoch> {
-        const { &BTreeMap::new() }
+    fn fenced(&self) -> impl Iterator<Item = (TopicPartition, Epoch)> {
+        std::iter::empty()
     }
 
     fn unfenced(&self, _: &[(TopicPartition, Epoch)]) -> Option<Self> {

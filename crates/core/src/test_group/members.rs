@@ -162,7 +162,7 @@ impl TestGroup {
     /// The member's instance writes down how far its warm-up of `at` is, beside what was written of others.
     ///
     /// # Panics
-    /// Where the member is not registered, or `at` does not move.
+    /// If the member is not registered, or `at` does not move.
     pub fn report(&mut self, member: &Member, at: &TopicPartition, done: u64) {
         self.report_of(member, at, done, None);
     }
@@ -170,7 +170,7 @@ impl TestGroup {
     /// [`report`](Self::report) with the end of the warm-up, where it is known.
     ///
     /// # Panics
-    /// Where the member is not registered, or `at` does not move.
+    /// If the member is not registered, or `at` does not move.
     pub fn report_of(&mut self, member: &Member, at: &TopicPartition, done: u64, total: Option<u64>) {
         let handoff = self.state.handoff_of(at).expect("it moves").id.clone();
         let registration = self.state.registration(&member.name).expect("it is registered").clone();
@@ -183,7 +183,7 @@ impl TestGroup {
     /// The member's instance writes down that a record of `at` is in the works there, or nowhere any more.
     ///
     /// # Panics
-    /// Where the member is not registered, or `at` does not move.
+    /// If the member is not registered, or `at` does not move.
     pub fn report_busy(&mut self, member: &Member, at: &TopicPartition, busy: bool) {
         let handoff = self.state.handoff_of(at).expect("it moves").id.clone();
         let registration = self.state.registration(&member.name).expect("it is registered").clone();
@@ -216,7 +216,7 @@ impl TestGroup {
     /// records what is news. Returns whether anything is.
     ///
     /// # Panics
-    /// Where the member is not registered.
+    /// If the member is not registered.
     pub fn report_unbegun(
         &mut self,
         member: &Member,
@@ -237,7 +237,7 @@ impl TestGroup {
     /// [`report_unbegun`](Self::report_unbegun) with all that a report can say.
     ///
     /// # Panics
-    /// Where the member is not registered.
+    /// If the member is not registered.
     pub fn report_grants(&mut self, member: &Member, told: ToldGrants) -> bool {
         let registration = self.state.registration(&member.name).expect("it is registered").clone();
         let Some(report) = begun::news(&self.state, member, &registration, told) else { return false };
@@ -257,7 +257,7 @@ impl TestGroup {
     /// An instance marks the member as dead by its looks. From now on it renews nothing, having renewed until now.
     ///
     /// # Panics
-    /// Where the member is not registered.
+    /// If the member is not registered.
     pub fn suspect(&mut self, member: &Member, sign: DeathSign) {
         let ttl_ms = self.state.registration(&member.name).expect("it is registered").ttl_ms;
         self.suspect_with_rest(member, sign, ttl_ms);
@@ -266,7 +266,7 @@ impl TestGroup {
     /// The same, where the instance found so many milliseconds left of the lease.
     ///
     /// # Panics
-    /// Where the member is not registered.
+    /// If the member is not registered.
     pub fn suspect_with_rest(&mut self, member: &Member, sign: DeathSign, rest_ms: u64) {
         self.dealt += 1;
         let registration = self.state.registration(&member.name).expect("it is registered").clone();
@@ -288,7 +288,7 @@ impl TestGroup {
     /// The member is heard: the mark goes before it is answered.
     ///
     /// # Panics
-    /// Where the member is not registered.
+    /// If the member is not registered.
     pub fn hear(&mut self, member: &Member) {
         let registration = self.state.registration(&member.name).expect("it is registered").clone();
         self.rewrite(member, registration.lease, &Consumer { suspected: None, ..(*registration).clone() });
@@ -297,7 +297,7 @@ impl TestGroup {
     /// The member's heartbeat says that it has dropped all that it is fenced of; whether that was anything.
     ///
     /// # Panics
-    /// Where the member is not registered.
+    /// If the member is not registered.
     pub fn drop_fenced(&mut self, member: &Member) -> bool {
         let registration = self.state.registration(&member.name).expect("it is registered");
         let partitions: Vec<TopicPartition> = self.state.assignments().keys().cloned().collect();

@@ -669,7 +669,8 @@ pub struct HeartbeatResponse {
     /// With HEARTBEAT_OUTCOME_CONFIRMED: the partitions that the client has to drop at once, whatever its stream has told: no
     /// grant of them up to the epoch is extended by this answer, and none is begun. It drops them as after the loss of the
     /// session, and says so in HeartbeatRequest.dropped; until then each answer names them. At most 100. Others may be
-    /// granted them one time to live after the leader has seen that they are fenced, or with that word before.
+    /// granted them with that word, or else one time to live after the leader has seen that they are fenced; after its outage
+    /// grace, if that is longer, where the client has not confirmed that `overlap` is over.
     #[prost(message, repeated, tag = "8")]
     pub fenced_partitions: ::prost::alloc::vec::Vec<FencedPartition>,
 }

@@ -94,7 +94,7 @@ impl<H: RecordHandler> CatchingUp<'_, H> {
             _ if context.is_resumed() => partition.start(),
             // A start that follows a drain is as new as can be; nobody waits for the broker then.
             Some(told) => told.max(partition.least_start),
-            None => self.committed_or_begin(context, own_place(partition), &mut patience).await?,
+            None => self.committed_or_begin(context, partition.own_place(), &mut patience).await?,
         };
         let start = self.replay_to(context, partition, (start, &mut patience)).await?;
         if self.parts.rules.commits == CommitRule::Confirmed {
@@ -125,8 +125,7 @@ impl<H: RecordHandler> CatchingUp<'_, H> {
         }
         let committed = patience.ask(at, || self.parts.client.committed(at)).await?;
         // One of an earlier topic has taken the place of the one that is gone.
-        let committed =
-            committed.filter(|committed| committed.topic_id.is_none_or(|of| Some(of) == topic_id));
+        let committed = committed.filter(|committed| committed.is_of(topic_id) != Some(false));
         if let Some(committed) = committed {
             return Ok(committed.offset);
         }
@@ -167,8 +166,7 @@ impl<H: RecordHandler> CatchingUp<'_, H> {
         }
         // Before it, at it or behind it offsets have no record. Those that were removed are a gap; others never had one.
         let within = self.within_log(at, start, patience).await?;
-        let is_ahead_of_itself = partition.is_own_place && partition.begun == next;
-        if within < next && !is_ahead_of_itself {
+        if within < next && partition.own_place().is_none() {
             // Somebody has committed less than before, and an owner of this state would leave records out.
             return Err(Interrupted::Spoiled(format!("it is up to {next}, and the start is {start}")));
         }
@@ -222,10 +220,4 @@ impl<H: RecordHandler> CatchingUp<'_, H> {
         let fenced = guarded(self.parts.handler.fence(context)).await;
         fenced.map_err(|error| self.not_begun(Hook::Fence, (context.partition(), next), &error))
     }
-}
-
-/// The offset up to which a state says itself that it is, if nothing was read since; `None` = it does not say so.
-fn own_place<S>(partition: &Partition<S>) -> Option<Offset> {
-    let says_so = partition.is_own_place && partition.begun == partition.reader.next();
-    says_so.then_some(partition.begun)
 }
