@@ -96,6 +96,7 @@ mod events;
 mod failing_records;
 mod fetchers;
 mod held;
+mod known_sizes;
 mod log_ends;
 mod log_positions;
 mod lookup;

@@ -3,116 +3,157 @@
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
+use futures::future::BoxFuture;
 use kafka_assigner_types::name::TopicName;
-use tokio::time::Instant;
+use rdkafka::error::{KafkaError, KafkaResult};
+use rdkafka::types::RDKafkaErrorCode;
+use tokio::sync::{Semaphore, watch};
+use tokio::time::{Instant, timeout};
 
 use super::client::WeakClient;
+use super::known_sizes::{KnownSizes, SizeAnswer, SizeLookup};
 
-/// The time for which an answer counts. A topic that grew is noticed after it; producers take five minutes by default.
-const FRESH: Duration = Duration::from_secs(10);
+/// The most questions under way at once: each holds a thread for up to a second.
+const MOST_QUESTIONS: usize = 32;
 
-/// The time for which the last number counts while no broker answers: a producer of Kafka uses one that is as old
-/// (`metadata.max.age.ms`).
-const USABLE: Duration = Duration::from_secs(300);
+/// The most topics that are asked about or wait for it: as many as a group may have, since names come from callers.
+const MOST_WAITING: usize = 2_000;
 
-/// The time after an error until a broker is asked again, so that callers do not wait for one after the other.
-const PAUSE: Duration = Duration::from_secs(2);
+/// Asks brokers how many partitions a topic has.
+type AskSize = Arc<dyn Fn(TopicName) -> BoxFuture<'static, SizeAnswer> + Send + Sync>;
 
-/// The most topics that are remembered: names come from callers, and a group has at most 2 000 topics.
-const MOST_TOPICS: usize = 2_000;
+/// The answer to a question; `None` = it is under way.
+type Question = watch::Receiver<Option<SizeAnswer>>;
 
-/// The numbers of partitions that are known. Pure.
-#[derive(Debug, Default)]
-struct KnownSizes(BTreeMap<TopicName, KnownSize>);
-
-#[derive(Debug, Default)]
-struct KnownSize {
-    /// The last number, with the time of the answer.
-    size: Option<(NonZeroU32, Instant)>,
-    /// The error of the last question, with its time; `None` = it was answered.
-    error: Option<(String, Instant)>,
+#[derive(Default)]
+struct SharedSizes {
+    known: KnownSizes,
+    /// One question for each topic, for all who wait for it.
+    questions: BTreeMap<TopicName, Question>,
 }
 
-impl KnownSizes {
-    /// The number to use now, or the error of the last question; `None` = ask.
-    fn get(&self, topic: &TopicName, now: Instant) -> Option<Result<NonZeroU32, String>> {
-        let known = self.0.get(topic)?;
-        if let Some((size, at)) = known.size
-            && now < at + FRESH
-        {
-            return Some(Ok(size));
-        }
-        let (error, at) = known.error.as_ref().filter(|(_, at)| now < *at + PAUSE)?;
-        let usable = known.size.filter(|(_, answered)| *at < *answered + USABLE);
-        Some(usable.map(|(size, _)| size).ok_or_else(|| error.clone()))
-    }
-
-    /// Notes an answer of a broker.
-    fn note(&mut self, topic: &TopicName, answer: Result<NonZeroU32, String>, now: Instant) {
-        if self.0.len() >= MOST_TOPICS && !self.0.contains_key(topic) {
-            self.0.retain(|_, known| known.size.is_some_and(|(_, at)| now < at + FRESH));
-        }
-        if self.0.len() >= MOST_TOPICS {
-            self.0.clear();
-        }
-        let known = self.0.entry(topic.clone()).or_default();
-        match answer {
-            Ok(size) => *known = KnownSize { size: Some((size, now)), error: None },
-            Err(error) => known.error = Some((error, now)),
-        }
-    }
-}
-
-/// Asks the brokers of a runner for numbers of partitions, and remembers the answers; cheap to clone.
+/// Asks the brokers of a runner for numbers of partitions, and remembers the answers; cheap to clone. A question goes on where its
+/// caller gives up, so that the next one finds the answer, and no topic waits for another one's.
 #[derive(Clone)]
 pub(super) struct TopicSizes {
-    client: WeakClient,
-    known: Arc<Mutex<KnownSizes>>,
-    /// One question at a time: those who wait for the turn find the answer.
-    asking: Arc<tokio::sync::Mutex<()>>,
+    ask: AskSize,
+    shared: Arc<Mutex<SharedSizes>>,
+    permits: Arc<Semaphore>,
 }
 
 impl TopicSizes {
     pub(super) fn new(client: WeakClient) -> Self {
-        Self { client, known: Arc::default(), asking: Arc::default() }
+        Self::asking(Arc::new(move |topic| Box::pin(ask(client.clone(), topic))))
     }
 
-    fn known(&self) -> MutexGuard<'_, KnownSizes> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    fn asking(ask: AskSize) -> Self {
+        Self { ask, shared: Arc::default(), permits: Arc::new(Semaphore::new(MOST_QUESTIONS)) }
     }
 
-    fn get(&self, topic: &TopicName) -> Option<Result<NonZeroU32, String>> {
-        self.known().get(topic, Instant::now())
+    fn shared(&self) -> MutexGuard<'_, SharedSizes> {
+        self.shared.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn lookup(&self, topic: &TopicName) -> SizeLookup {
+        self.shared().known.lookup(topic, Instant::now())
     }
 
     /// The number of partitions of a topic, or why it is not known.
     ///
     /// Cancel safe.
     pub(super) async fn of(&self, topic: &TopicName) -> Result<NonZeroU32, String> {
-        if let Some(known) = self.get(topic) {
-            return known;
+        match self.lookup(topic) {
+            SizeLookup::Known(known) => known,
+            SizeLookup::Ask => self.answer(topic).await,
+            SizeLookup::AskWithin(patience, last) => {
+                let answer = timeout(patience, self.answer(topic)).await;
+                answer.unwrap_or(Ok(last))
+            }
         }
-        let _turn = self.asking.lock().await;
-        if let Some(known) = self.get(topic) {
-            return known;
-        }
-        let Some(client) = self.client.upgrade() else { return Err("the runner has ended".to_owned()) };
-        let answer = client.partitions_of(topic).await.map_err(|error| error.to_string());
-        self.known().note(topic, answer.clone(), Instant::now());
+    }
+
+    /// What is known once the topic's question has ended.
+    async fn answer(&self, topic: &TopicName) -> Result<NonZeroU32, String> {
+        let mut question = self.question(topic)?;
+        let answer = question.wait_for(Option::is_some).await.ok().and_then(|answer| answer.clone());
         // A number that was known before may still count.
-        self.get(topic).unwrap_or(answer)
+        match (self.lookup(topic), answer) {
+            (SizeLookup::Known(known), _) => known,
+            (_, Some(SizeAnswer::Size(size))) => Ok(size),
+            (_, Some(SizeAnswer::NoTopic(error) | SizeAnswer::NoAnswer(error))) => Err(error),
+            (_, None) => Err("the question was cancelled; ask again".to_owned()),
+        }
+    }
+
+    /// The question about a topic that is under way, or a new one.
+    fn question(&self, topic: &TopicName) -> Result<Question, String> {
+        let mut shared = self.shared();
+        // One whose runtime has ended is never answered.
+        shared.questions.retain(|_, question| question.has_changed().is_ok());
+        if let Some(question) = shared.questions.get(topic) {
+            return Ok(question.clone());
+        }
+        if shared.questions.len() >= MOST_WAITING {
+            return Err(format!("{MOST_WAITING} topics are asked about already; try again"));
+        }
+        let (answer, question) = watch::channel(None);
+        shared.questions.insert(topic.clone(), question.clone());
+        tokio::spawn(self.clone().ask_for(topic.clone(), answer));
+        Ok(question)
+    }
+
+    async fn ask_for(self, topic: TopicName, answer: watch::Sender<Option<SizeAnswer>>) {
+        let permit = self.permits.acquire().await;
+        let answered = (self.ask)(topic.clone()).await;
+        drop(permit);
+        let mut shared = self.shared();
+        shared.known.note(&topic, answered.clone(), Instant::now());
+        shared.questions.remove(&topic);
+        answer.send_replace(Some(answered));
+    }
+}
+
+async fn ask(client: WeakClient, topic: TopicName) -> SizeAnswer {
+    match client.upgrade() {
+        Some(client) => size_answer(client.partitions_of(&topic).await),
+        None => SizeAnswer::NoAnswer("the runner has ended".to_owned()),
+    }
+}
+
+fn size_answer(answer: KafkaResult<NonZeroU32>) -> SizeAnswer {
+    match answer {
+        Ok(size) => SizeAnswer::Size(size),
+        Err(
+            error @ KafkaError::MetadataFetch(
+                RDKafkaErrorCode::UnknownTopicOrPartition | RDKafkaErrorCode::UnknownTopic,
+            ),
+        ) => SizeAnswer::NoTopic(error.to_string()),
+        Err(error) => SizeAnswer::NoAnswer(error.to_string()),
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
+    use futures::FutureExt as _;
     use rdkafka::mocking::MockCluster;
+    use tokio::sync::mpsc::{self, UnboundedReceiver};
+    use tokio::sync::oneshot;
 
     use super::*;
     use crate::kafka::KafkaOptions;
     use crate::kafka::client::Client;
+
+    /// Longer than an answer counts.
+    const A_WHILE: Duration = Duration::from_secs(11);
+
+    /// Longer than an error keeps callers from a broker.
+    const A_PAUSE: Duration = Duration::from_secs(3);
+
+    /// The questions that reach a broker, with the place for its answer.
+    type Asked = UnboundedReceiver<(TopicName, oneshot::Sender<SizeAnswer>)>;
 
     fn topic(name: &str) -> TopicName {
         name.parse().expect("a valid name")
@@ -122,30 +163,92 @@ mod tests {
         NonZeroU32::new(partitions).expect("not 0")
     }
 
-    #[test]
-    fn a_number_is_asked_for_again_and_outlives_an_outage_for_as_long_as_that_of_a_producer() {
-        let (mut known, start, t) = (KnownSizes::default(), Instant::now(), topic("t"));
-        let second = Duration::from_secs(1);
-        assert_eq!(known.get(&t, start), None);
-        known.note(&t, Ok(size(3)), start);
-        assert_eq!(known.get(&t, start + 9 * second), Some(Ok(size(3))));
-        assert_eq!(known.get(&t, start + FRESH), None, "the topic may have grown");
-        known.note(&t, Err("down".to_owned()), start + FRESH);
-        assert_eq!(known.get(&t, start + FRESH + second), Some(Ok(size(3))));
-        assert_eq!(known.get(&t, start + FRESH + PAUSE), None);
-        known.note(&t, Err("down".to_owned()), start + USABLE);
-        assert_eq!(known.get(&t, start + USABLE), Some(Err("down".to_owned())));
-        known.note(&t, Ok(size(5)), start + USABLE + second);
-        assert_eq!(known.get(&t, start + USABLE + second), Some(Ok(size(5))));
+    fn down() -> SizeAnswer {
+        SizeAnswer::NoAnswer("down".to_owned())
+    }
+
+    fn with_broker() -> (TopicSizes, Asked) {
+        let (asked, questions) = mpsc::unbounded_channel();
+        let ask = move |topic| {
+            let (answer, answered) = oneshot::channel();
+            asked.send((topic, answer)).expect("the test listens");
+            answered.map(|answer| answer.unwrap_or_else(|_| down())).boxed()
+        };
+        (TopicSizes::asking(Arc::new(ask)), questions)
+    }
+
+    /// The answer to a caller, with the broker's to its question.
+    async fn answered(sizes: &TopicSizes, asked: &mut Asked, with: SizeAnswer) -> Result<NonZeroU32, String> {
+        let (t, broker) = (topic("t"), async {
+            let (_, answer) = asked.recv().await.expect("a question");
+            answer.send(with).expect("somebody waits");
+        });
+        tokio::join!(sizes.of(&t), broker).0
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_caller_that_gives_up_leaves_its_question_to_the_next_one() {
+        let (sizes, mut asked) = with_broker();
+        let (t, short) = (topic("t"), Duration::from_millis(100));
+        assert!(timeout(short, sizes.of(&t)).await.is_err());
+        let (_, answer) = asked.recv().await.expect("a question");
+        assert!(timeout(short, sizes.of(&t)).await.is_err());
+        assert!(asked.try_recv().is_err(), "it is asked once");
+        answer.send(SizeAnswer::Size(size(3))).expect("it goes on");
+        assert_eq!(sizes.of(&t).await, Ok(size(3)));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn no_caller_waits_out_an_outage_while_a_number_may_be_used() {
+        let (sizes, mut asked) = with_broker();
+        assert_eq!(answered(&sizes, &mut asked, SizeAnswer::Size(size(3))).await, Ok(size(3)));
+        tokio::time::advance(A_WHILE).await;
+        let before = Instant::now();
+        assert_eq!(sizes.of(&topic("t")).await, Ok(size(3)));
+        assert!(before.elapsed() < Duration::from_secs(1), "{:?}", before.elapsed());
+        let (_, answer) = asked.recv().await.expect("a question");
+        answer.send(down()).expect("it goes on");
+        tokio::time::sleep(A_PAUSE).await;
+        let before = Instant::now();
+        assert_eq!(sizes.of(&topic("t")).await, Ok(size(3)));
+        assert_eq!(before.elapsed(), Duration::ZERO);
+        assert!(asked.recv().await.is_some(), "it is asked again all the same");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn no_topic_waits_for_the_question_of_another() {
+        let (sizes, mut asked) = with_broker();
+        let invented = topic("invented");
+        let waits = tokio::spawn({
+            let sizes = sizes.clone();
+            async move { sizes.of(&invented).await }
+        });
+        let (_, _kept) = asked.recv().await.expect("a question");
+        assert_eq!(answered(&sizes, &mut asked, SizeAnswer::Size(size(3))).await, Ok(size(3)));
+        assert!(!waits.is_finished());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn more_topics_than_a_group_has_are_not_asked_about_at_once() {
+        let (sizes, mut asked) = with_broker();
+        for number in 0..MOST_WAITING {
+            assert!(sizes.question(&topic(&format!("t{number}"))).is_ok());
+        }
+        tokio::time::sleep(A_PAUSE).await;
+        assert_eq!(std::iter::from_fn(|| asked.try_recv().ok()).count(), MOST_QUESTIONS);
+        assert!(sizes.of(&topic("new")).await.is_err_and(|error| error.contains("try again")));
     }
 
     #[test]
-    fn no_more_topics_are_remembered_than_a_group_may_have() {
-        let (mut known, start) = (KnownSizes::default(), Instant::now());
-        for number in 0..=MOST_TOPICS {
-            known.note(&topic(&format!("t{number}")), Ok(size(1)), start);
-        }
-        assert!(known.0.len() <= MOST_TOPICS);
+    fn a_question_whose_runtime_has_ended_is_asked_anew() {
+        let (sizes, mut asked) = with_broker();
+        let runtime =
+            || tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+        let first = runtime();
+        first.block_on(async { sizes.question(&topic("t")).expect("there is room") });
+        drop(first);
+        let answer = runtime().block_on(answered(&sizes, &mut asked, SizeAnswer::Size(size(3))));
+        assert_eq!(answer, Ok(size(3)));
     }
 
     #[tokio::test]
@@ -156,8 +259,8 @@ mod tests {
         let client = Client::new(&options).expect("valid options");
         let sizes = TopicSizes::new(client.downgrade());
         assert_eq!(sizes.of(&topic("t")).await, Ok(size(3)));
-        let missing = sizes.of(&topic("missing")).await;
-        assert!(missing.as_ref().is_err_and(|error| error.contains("Unknown topic")), "{missing:?}");
+        let missing = size_answer(client.partitions_of(&topic("missing")).await);
+        assert!(matches!(&missing, SizeAnswer::NoTopic(why) if why.contains("Unknown topic")), "{missing:?}");
         drop(client);
         assert_eq!(sizes.of(&topic("t")).await, Ok(size(3)), "it is remembered");
         assert_eq!(sizes.of(&topic("u")).await, Err("the runner has ended".to_owned()));
