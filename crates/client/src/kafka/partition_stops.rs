@@ -11,20 +11,22 @@ use crate::status::StoppedPartition;
 #[derive(Debug, Default)]
 pub(super) struct PartitionStops(Mutex<BTreeMap<TopicPartition, StopsOfPartition>>);
 
-/// A partition may stand under its grant, before a record, and then be kept from beginning again under the same grant: neither
-/// ends the other.
+/// A partition may stand under its grant, before a record or since its handler could not end its work, and then be kept from
+/// beginning again under the same grant: none of them ends another.
 #[derive(Debug, Default)]
 struct StopsOfPartition {
     /// It can't begin.
     before_grant: Option<StoppedPartition>,
-    under_grant: Option<GrantStop>,
+    /// Its handler could not end its work: it stands before whatever comes, and there need be no record.
+    after_drain: Option<StoppedPartition>,
+    before_record: Option<StoppedPartition>,
 }
 
-#[derive(Debug)]
-struct GrantStop {
-    stopped: StoppedPartition,
-    /// True if its handler could not end its work: then it stands before whatever comes, and there need be no record.
-    is_of_drain: bool,
+impl StopsOfPartition {
+    /// The one to show: it has to end first.
+    fn first(&self) -> Option<&StoppedPartition> {
+        self.before_grant.as_ref().or(self.after_drain.as_ref()).or(self.before_record.as_ref())
+    }
 }
 
 impl PartitionStops {
@@ -36,7 +38,7 @@ impl PartitionStops {
         let mut stops = self.stops();
         let of_partition = stops.entry(at.clone()).or_default();
         change(of_partition);
-        if of_partition.before_grant.is_none() && of_partition.under_grant.is_none() {
+        if of_partition.first().is_none() {
             stops.remove(at);
         }
     }
@@ -45,29 +47,34 @@ impl PartitionStops {
     pub(super) fn note(&self, stopped: StoppedPartition) {
         let at = stopped.partition.clone();
         self.change(&at, |stops| {
-            if stopped.epoch == Epoch::default() {
-                stops.before_grant = Some(stopped);
-            } else {
-                stops.under_grant = Some(GrantStop { stopped, is_of_drain: false });
-            }
+            let place = match stopped.epoch == Epoch::default() {
+                true => &mut stops.before_grant,
+                false => &mut stops.before_record,
+            };
+            *place = Some(stopped);
         });
     }
 
     /// The partition stands, since its handler could not end its work: no record is begun under this epoch.
     pub(super) fn note_after_drain(&self, stopped: StoppedPartition) {
         let at = stopped.partition.clone();
-        self.change(&at, |stops| stops.under_grant = Some(GrantStop { stopped, is_of_drain: true }));
+        self.change(&at, |stops| stops.after_drain = Some(stopped));
     }
 
     /// True if the handler could not end its work under `epoch`, whatever became of its state since.
     pub(super) fn stands_after_drain(&self, at: &TopicPartition, epoch: Epoch) -> bool {
-        let is_it = |stop: &GrantStop| stop.is_of_drain && stop.stopped.epoch == epoch;
-        self.stops().get(at).and_then(|stops| stops.under_grant.as_ref()).is_some_and(is_it)
+        let stops = self.stops();
+        stops.get(at).and_then(|stops| stops.after_drain.as_ref()).is_some_and(|stop| stop.epoch == epoch)
+    }
+
+    /// True if the partition stood before a record that was not handled since, under whatever grant.
+    pub(super) fn stands_before_record(&self, at: &TopicPartition) -> bool {
+        self.stops().get(at).is_some_and(|stops| stops.before_record.is_some())
     }
 
     /// The handler has ended its work, or is to go on with it under another grant.
     pub(super) fn end_after_drain(&self, at: &TopicPartition) {
-        self.change(at, |stops| drop(stops.under_grant.take_if(|stop| stop.is_of_drain)));
+        self.change(at, |stops| stops.after_drain = None);
     }
 
     /// The partition does not stand here any more.
@@ -85,24 +92,21 @@ impl PartitionStops {
     pub(super) fn end_of_other_grant(&self, at: &TopicPartition, epoch: Epoch) {
         self.change(at, |stops| {
             stops.before_grant = None;
-            drop(stops.under_grant.take_if(|stop| stop.stopped.epoch != epoch));
+            let is_of_other = |stop: &mut StoppedPartition| stop.epoch != epoch;
+            drop((stops.after_drain.take_if(is_of_other), stops.before_record.take_if(is_of_other)));
         });
     }
 
     /// The reason for which the partition stood before the record at `offset` under the same grant.
     pub(super) fn reason(&self, at: &TopicPartition, epoch: Epoch, offset: Offset) -> Option<String> {
         let stops = self.stops();
-        let GrantStop { stopped, .. } = stops.get(at)?.under_grant.as_ref()?;
+        let stopped = stops.get(at)?.before_record.as_ref()?;
         (stopped.offset == offset && stopped.epoch == epoch).then(|| stopped.reason.clone())
     }
 
-    /// Each partition once, in their order: what keeps it from beginning, else what it stands before.
+    /// Each partition once, in their order.
     pub(super) fn all(&self) -> Vec<StoppedPartition> {
-        let shown = |stops: &StopsOfPartition| {
-            let under_grant = stops.under_grant.as_ref().map(|stop| &stop.stopped);
-            stops.before_grant.as_ref().or(under_grant).cloned()
-        };
-        self.stops().values().filter_map(shown).collect()
+        self.stops().values().filter_map(StopsOfPartition::first).cloned().collect()
     }
 }
 
@@ -150,5 +154,19 @@ mod tests {
         assert_eq!(stops.all(), [stopped(5, 7)], "it is none of a drain");
         stops.end(&at());
         assert_eq!(stops.all(), []);
+    }
+
+    #[test]
+    fn a_drain_that_ends_after_all_does_not_end_the_stop_before_a_record() {
+        let stops = PartitionStops::default();
+        stops.note(stopped(5, 7));
+        stops.note_after_drain(stopped(5, 8));
+        assert_eq!(stops.all(), [stopped(5, 8)]);
+        stops.end_after_drain(&at());
+        assert_eq!(stops.all(), [stopped(5, 7)]);
+        assert!(stops.stands_before_record(&at()));
+        assert_eq!(stops.reason(&at(), Epoch(5), stopped(5, 7).offset), Some("because of 7".to_owned()));
+        stops.end_of_other_grant(&at(), Epoch(6));
+        assert!(!stops.stands_before_record(&at()));
     }
 }

@@ -52,7 +52,8 @@ impl<H: RecordHandler> Processing<H> {
             self.parts.watch.stops.end_after_drain(at);
             self.owned.wake_driver();
         }
-        self.standing = Standstill { tries_again: !of_drain, ..Standstill::tried() };
+        let tries_again = self.parts.watch.stops.stands_before_record(at);
+        self.standing = Standstill { tries_again, ..Standstill::tried() };
         self.retry_at = None;
     }
 
