@@ -20,8 +20,8 @@ pub(super) struct BackOffs(BTreeMap<TopicPartition, BackOff>);
 #[derive(Debug, Clone)]
 struct BackOff {
     last: HandoffId,
-    /// The owner that did not stop.
-    owner: Member,
+    /// The owner whose drain ran out of time; `None` = it had stopped, or was not asked yet.
+    slow_owner: Option<Member>,
     failures: u32,
     until: Moment,
 }
@@ -43,8 +43,8 @@ impl BackOffs {
         }
         let failures = before.map_or(0, |seen| seen.failures) + 1;
         let until = now + Duration::from_millis(Avoid::backoff_ms(failures));
-        let (last, owner) = (handoff.id.clone(), handoff.old.clone());
-        self.0.insert(handoff.lead().clone(), BackOff { last, owner, failures, until });
+        let (last, slow_owner) = (handoff.id.clone(), slow_owner(handoff).cloned());
+        self.0.insert(handoff.lead().clone(), BackOff { last, slow_owner, failures, until });
     }
 
     /// Forgets what was seen of a unit.
@@ -52,9 +52,9 @@ impl BackOffs {
         self.0.remove(lead);
     }
 
-    /// True if the last move of the unit with `at` in the lead away from `owner` was cancelled for the time that this one took.
-    pub(super) fn has(&self, at: &TopicPartition, owner: &Member) -> bool {
-        self.0.get(at).is_some_and(|seen| seen.owner == *owner)
+    /// True if the last move of the unit with `at` in the lead was cancelled since `owner` did not stop in time.
+    pub(super) fn is_slow_owner(&self, at: &TopicPartition, owner: &Member) -> bool {
+        self.0.get(at).is_some_and(|seen| seen.slow_owner.as_ref() == Some(owner))
     }
 
     /// The time that is left of the pause of a unit with `at` in the lead; `None` where there is none.
@@ -74,4 +74,52 @@ fn is_slow_stop(why: &CancelReason, mode: Mode) -> bool {
     let stops = |phase: Phase| phase == Phase::Ready || phase.stops_the_old_owner();
     let is_stop = matches!(why, CancelReason::Deadline { phase, .. } if stops(*phase));
     is_stop && !why.is_failure(mode)
+}
+
+/// The owner that was asked to stop and had not when the handoff was cancelled for its time.
+fn slow_owner(handoff: &Handoff) -> Option<&Member> {
+    let is_drain = matches!(handoff.cancelled, Some(CancelReason::Deadline { phase: Phase::Draining, .. }));
+    is_drain.then_some(&handoff.old)
+}
+
+#[cfg(test)]
+mod tests {
+    use kafka_assigner_types::id::Incarnation;
+    use kafka_assigner_types::moment::WallMillis;
+
+    use super::*;
+    use crate::reason::Reason;
+    use crate::test_group::tp;
+
+    fn member(name: &str) -> Member {
+        Member {
+            name: name.parse().expect("a valid name"),
+            incarnation: Incarnation::new("1").expect("a valid one"),
+        }
+    }
+
+    /// A move away from `old` that was cancelled for the time that `phase` took.
+    fn cancelled(old: &str, phase: Phase) -> Handoff {
+        let id = HandoffId::new(&format!("{old}-{phase:?}"));
+        let members = (member(old), member("next"));
+        let moved = Handoff::new(id, vec![tp("t", 0)], members, Mode::Routed, WallMillis(0), Reason::Unowned);
+        let cancelled = Some(CancelReason::Deadline { phase, after_ms: 30_000, missing: Vec::new() });
+        Handoff { cancelled, ..moved.in_phase(Phase::Cancelled) }
+    }
+
+    fn slow_owners(after: &[(&str, Phase)]) -> Vec<&'static str> {
+        let mut back_offs = BackOffs::default();
+        after.iter().for_each(|(old, phase)| back_offs.see(&cancelled(old, *phase), Moment::default()));
+        assert!(back_offs.left(&tp("t", 0), Moment::default()).is_some());
+        let is_slow = |name: &&str| back_offs.is_slow_owner(&tp("t", 0), &member(name));
+        ["a", "b"].into_iter().filter(is_slow).collect()
+    }
+
+    #[test]
+    fn only_the_last_owner_that_was_asked_and_did_not_stop_is_slow() {
+        assert_eq!(slow_owners(&[("a", Phase::Draining)]), ["a"]);
+        assert_eq!(slow_owners(&[("a", Phase::Draining), ("b", Phase::Draining)]), ["b"]);
+        assert!(slow_owners(&[("a", Phase::Ready)]).is_empty());
+        assert!(slow_owners(&[("a", Phase::CatchingUp)]).is_empty(), "it had stopped");
+    }
 }

@@ -382,7 +382,7 @@ impl Memory {
     /// True if the last move of a unit with `at` in the lead away from `owner` was called off, since that one did not stop in time.
     #[must_use]
     pub fn was_called_off(&self, at: &TopicPartition, owner: &Member) -> bool {
-        self.back_offs.has(at, owner)
+        self.back_offs.is_slow_owner(at, owner)
     }
 
     /// The topic of which the last owner of `at` has committed an offset, also where its session is over since; `None`: it is

@@ -7,9 +7,7 @@ use kafka_assigner_core::action::{Action, Step};
 use kafka_assigner_core::explain::waits_for;
 use kafka_assigner_core::key::Key;
 use kafka_assigner_core::reason::{CancelReason, FenceReason};
-use kafka_assigner_core::record::{
-    Assignment, Capability, Consumer, GroupConfig, Handoff, Phase, Taken, encode,
-};
+use kafka_assigner_core::record::{Capability, Consumer, GroupConfig, Handoff, Phase, Taken, encode};
 use kafka_assigner_core::session::Registration;
 use kafka_assigner_core::state::Presence;
 use kafka_assigner_core::test_group::{TestGroup, tp};
@@ -74,7 +72,12 @@ fn asked_to_stop(group: &mut TestGroup, b: &Member) {
 
 /// `a` is asked to stop for the second time in `mode`, and says nothing either time.
 pub(crate) fn asked_twice(mode: Mode) -> (TestGroup, Member, Member) {
-    let (mut group, a) = owned(mode, |_| {});
+    let (group, a) = owned(mode, |_| {});
+    asked_twice_in(group, a)
+}
+
+/// The same of an owner that there is.
+fn asked_twice_in(mut group: TestGroup, a: Member) -> (TestGroup, Member, Member) {
     let b = group.join("b");
     asked_to_stop(&mut group, &b);
     group.later(seconds(30));
@@ -196,9 +199,12 @@ fn nobody_is_granted_what_was_fenced_for_one_time_to_live() {
 
 #[test]
 fn one_that_may_go_on_by_its_outage_grace_is_waited_for_as_long() {
-    let (mut group, a, b) = asked_twice(Mode::Exclusive);
-    let assignment = group.state.assignment(&at()).unwrap().clone();
-    group.put(&Key::Assignment(at()), encode(&Assignment { outlived_grace_ms: 600_000, ..assignment }));
+    let (mut group, a) = owned(Mode::Overlap, |consumer| consumer.outage_grace_ms = 600_000);
+    group.configure(&GroupConfig { mode: Mode::Exclusive, ..GroupConfig::default() });
+    group.follow(seconds(1));
+    let switched = group.state.assignment(&at()).unwrap();
+    assert!(switched.mode == Mode::Exclusive && switched.switching.is_some(), "{switched:?}");
+    let (mut group, a, b) = asked_twice_in(group, a);
     group.later(seconds(30));
     let steps = group.pass();
     assert!(is_fence(&steps, &a), "{steps:?}");
@@ -208,6 +214,17 @@ fn one_that_may_go_on_by_its_outage_grace_is_waited_for_as_long() {
     group.later(seconds(1));
     group.pass();
     assert_eq!(group.owner(&at()), Some(b.name.as_str()));
+}
+
+/// An older version wrote the handoff, without the epochs of those who had to let go.
+#[test]
+fn an_owner_of_which_no_epoch_is_known_loses_its_session() {
+    let (mut group, a, ..) = never_released(|_| {});
+    let moved = handoff(&group).unwrap().clone();
+    group.put(&Key::Handoff(at()), encode(&Handoff { old_epochs: Vec::new(), ..moved }));
+    let steps = group.pass();
+    let ends = |action: &Action| matches!(&action.step, Step::EndSession { member, .. } if *member == a);
+    assert!(steps.iter().any(ends) && !is_fence(&steps, &a), "{steps:?}");
 }
 
 #[test]
