@@ -29,6 +29,9 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(10);
 #[derive(Clone)]
 pub(super) struct Commits {
     tracked: Arc<Mutex<BTreeMap<TopicPartition, Tracked>>>,
+    /// The topics in which the broker has taken a commit, of the partitions that are wanted here: also while their state is
+    /// built anew, and nothing is tracked.
+    committed_in: Arc<Mutex<BTreeMap<TopicPartition, TopicId>>>,
     /// The longest time between two commits of the offset of an owned partition, though it has not moved.
     refresh: Duration,
 }
@@ -97,7 +100,25 @@ impl Tracked {
 
 impl Commits {
     pub(super) fn new(refresh: Duration) -> Self {
-        Self { tracked: Arc::default(), refresh }
+        Self { tracked: Arc::default(), committed_in: Arc::default(), refresh }
+    }
+
+    fn committed_in(&self) -> MutexGuard<'_, BTreeMap<TopicPartition, TopicId>> {
+        self.committed_in.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// True if the broker has taken a commit of the partition in the topic `topic_id` since it is wanted here.
+    pub(super) fn has_committed_in(&self, partition: &TopicPartition, topic_id: TopicId) -> bool {
+        self.committed_in().get(partition) == Some(&topic_id)
+    }
+
+    fn note_topic(&self, partition: &TopicPartition, topic_id: Option<TopicId>) {
+        topic_id.map(|topic_id| self.committed_in().insert(partition.clone(), topic_id));
+    }
+
+    /// Nothing is wanted of the partition any more.
+    pub(super) fn forget_topic(&self, partition: &TopicPartition) {
+        self.committed_in().remove(partition);
     }
 
     fn tracked(&self) -> MutexGuard<'_, BTreeMap<TopicPartition, Tracked>> {
@@ -196,6 +217,7 @@ impl Commits {
             if let Some(tracked) = tracked.get_mut(&position.partition).filter(is_of_topic) {
                 tracked.committed = tracked.committed.max(position.next);
                 tracked.at = Some(now);
+                self.note_topic(&position.partition, position.note.topic_id);
             }
         }
     }

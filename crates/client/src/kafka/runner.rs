@@ -403,6 +403,7 @@ impl<H: RecordHandler> PartitionHandler for KafkaRunner<H> {
     }
 
     fn forgotten(&self, partition: &TopicPartition) {
+        self.parts.commits.forget_topic(partition);
         self.parts.watch.stops.end(partition);
         self.parts.watch.failing.end(Instant::now(), partition);
     }

@@ -29,7 +29,10 @@ impl Commits {
         let mut tracked = taken.ok_or_else(|| KafkaRunnerError::NotHeld(partition.clone()))?;
         let moved = commit_at(client, &tracked, partition, to).await;
         match moved {
-            Ok(()) => tracked.go_on_at(to),
+            Ok(()) => {
+                tracked.go_on_at(to);
+                self.note_topic(partition, tracked.topic_id);
+            }
             // It may have taken effect, so the next commit says where the partition is.
             Err(_) => tracked.at = None,
         }

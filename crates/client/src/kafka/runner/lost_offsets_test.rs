@@ -71,3 +71,23 @@ async fn a_topic_without_an_id_starts_as_one_that_was_never_begun() {
     runner.assigned(&owned).await.expect("it begins");
     assert_eq!(handler.to_the_end().await, (0..RECORDS).collect::<Vec<_>>());
 }
+
+/// The grant is the first one, so that the service knows of no commit; the broker took one of this process.
+#[tokio::test]
+async fn who_has_committed_itself_does_not_begin_anew_where_its_offset_is_gone() {
+    let (broker, handler, runner) = prepared(StartPositions::default()).await;
+    let owned = GRANT.owned();
+    runner.assigned(&owned).await.expect("nothing was ever committed");
+    assert_eq!(handler.to_the_end().await, (0..RECORDS).collect::<Vec<_>>());
+    runner.drain(&owned).await.expect("it is committed");
+    runner.lost(&owned).await;
+    broker.commit("epoch=3 topic_id=BwcHBwcHBwcHBwcHBwcHBw");
+    runner.warm(&GRANT.warm()).await.expect("the state is built anew");
+    let lost = runner.assigned(&GRANT.owned()).await.expect_err("its offset is gone");
+    assert_eq!(lost.to_string(), KafkaRunnerError::OffsetLost(partition()).to_string());
+    runner.lost(&GRANT.owned()).await;
+    // Another one may own it next, so what the service says counts.
+    runner.forgotten(&partition());
+    runner.warm(&GRANT.warm()).await.expect("the state is built anew");
+    runner.assigned(&GRANT.owned()).await.expect("it begins");
+}

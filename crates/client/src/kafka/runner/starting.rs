@@ -119,8 +119,8 @@ impl<H: RecordHandler> CatchingUp<'_, H> {
     ) -> Result<Offset, KafkaRunnerError> {
         let (at, topic_id) = (context.partition(), context.topic_id());
         // Kafka drops the offsets of a topic that is deleted; without ids nobody sees that it was created again.
-        let is_of_this_topic = context.was_committed() && topic_id.is_some();
-        if !is_of_this_topic || self.parts.rules.starts.starts_anew() {
+        let is_of_this_topic = |id| context.was_committed() || self.parts.commits.has_committed_in(at, id);
+        if !topic_id.is_some_and(is_of_this_topic) || self.parts.rules.starts.starts_anew() {
             return self.committed_or_start((at, topic_id), None, patience).await;
         }
         let committed = patience.ask(at, || self.parts.client.committed(at)).await?;
