@@ -24,7 +24,7 @@ const PATIENCE: Duration = Duration::from_millis(500);
 /// The most topics that are remembered: names come from callers, and a group has at most 2 000 topics.
 const MOST_TOPICS: usize = 2_000;
 
-/// What brokers say to the question how many partitions a topic has. Reasons are for people.
+/// The answer of brokers about the number of partitions of a topic. Reasons are for people.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum SizeAnswer {
     Size(NonZeroU32),
@@ -34,7 +34,7 @@ pub(super) enum SizeAnswer {
     NoAnswer(String),
 }
 
-/// What a caller does now.
+/// The next step of a caller.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum SizeLookup {
     /// It uses this number, or has this error.

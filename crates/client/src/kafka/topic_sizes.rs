@@ -73,7 +73,7 @@ impl TopicSizes {
         }
     }
 
-    /// What is known once the topic's question has ended.
+    /// The number that is known once the topic's question has ended, or why none is.
     async fn answer(&self, topic: &TopicName) -> Result<NonZeroU32, String> {
         let mut question = self.question(topic)?;
         let answer = question.wait_for(Option::is_some).await.ok().and_then(|answer| answer.clone());
