@@ -36,6 +36,8 @@ pub struct StoppedPartition {
     pub offset: Offset,
     /// The reason, for people.
     pub reason: String,
+    /// True if no record has failed: the handler could not end its work for a move, with the record at `offset` as the next one.
+    pub is_of_drain: bool,
 }
 
 /// A partition that is owned and whose next record fails again and again.

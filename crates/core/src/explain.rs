@@ -326,24 +326,21 @@ impl fmt::Display for Cause {
 
 fn stop_sentence(f: &mut fmt::Formatter<'_>, stop: &Stop, stands: bool) -> fmt::Result {
     let Stop { offset, reason, consumer, earlier, resumed, .. } = stop;
+    let stopped = match stop.is_of_drain {
+        true => format!("could not end its work before offset {offset}"),
+        false => format!("stopped before the record at offset {offset}"),
+    };
     match (earlier, resumed) {
-        (_, Some(_)) => {
-            write!(
-                f,
-                "{consumer} stopped before the record at offset {offset}, and it is being resumed: {reason}."
-            )
-        }
+        (_, Some(_)) => write!(f, "{consumer} {stopped}, and it is being resumed: {reason}."),
         (Some(earlier), None) => write!(
             f,
-            "{earlier} and then {consumer} stopped before the record at offset {offset}, so nobody is granted it until \
-             it is resumed: {reason}."
+            "{earlier} and then {consumer} {stopped}, so nobody is granted it until it is resumed: {reason}."
         ),
-        (None, None) if stands => {
+        (None, None) if stands && !stop.is_of_drain => {
             write!(f, "{consumer} stands before the record at offset {offset}: {reason}.")
         }
-        (None, None) => {
-            write!(f, "Its earlier owner {consumer} stopped before the record at offset {offset}: {reason}.")
-        }
+        (None, None) if stands => write!(f, "{consumer} {stopped}, and stands: {reason}."),
+        (None, None) => write!(f, "Its earlier owner {consumer} {stopped}: {reason}."),
     }
 }
 

@@ -31,6 +31,8 @@ pub struct StopReport {
     pub offset: Offset,
     /// The reason, for people; it is cut to [`Stop::MOST_REASON`] characters, and control characters become spaces.
     pub reason: String,
+    /// True if no record has failed: its owner could not end its work for a move.
+    pub is_of_drain: bool,
 }
 
 /// The writes that bring the marks in line with the report of `member`, which names every partition of it that stands; one
@@ -74,7 +76,7 @@ fn stopped(state: &GroupState, member: &Member, report: &StopReport, wall: WallM
         return None;
     }
     let before = assignment.stop.as_ref().filter(|stop| stop.offset == report.offset);
-    if before.is_some_and(|stop| stop.is_by(member)) {
+    if before.is_some_and(|stop| stop.is_by(member) && stop.is_of_drain == report.is_of_drain) {
         return None;
     }
     let stop = Stop {
@@ -83,6 +85,7 @@ fn stopped(state: &GroupState, member: &Member, report: &StopReport, wall: WallM
         consumer: member.name.clone(),
         incarnation: member.incarnation.clone(),
         epoch: report.epoch,
+        is_of_drain: report.is_of_drain,
         earlier: before.and_then(|stop| another(stop, member)),
         resumed: None,
         since: wall,
@@ -161,6 +164,12 @@ pub enum NotResumed {
         /// The offset of the record.
         offset: Offset,
     },
+    /// No record has failed, and the next one is to be processed.
+    #[error("its owner could not end its work before offset {offset}, so that there is no record to skip")]
+    NotARecord {
+        /// The offset of the next record.
+        offset: Offset,
+    },
     /// A record of it can't be read.
     #[error("a record of it can't be read: {error}")]
     Unreadable {
@@ -193,6 +202,9 @@ pub fn resume(state: &GroupState, at: &TopicPartition, skip: bool) -> Result<Res
     let stop = stop.ok_or(NotResumed::NotStopped)?;
     if skip && stop.epoch == Epoch::default() {
         return Err(NotResumed::NotBegun { offset: stop.offset });
+    }
+    if skip && stop.is_of_drain {
+        return Err(NotResumed::NotARecord { offset: stop.offset });
     }
     let resumed = Some(if skip { Resumed::Skip } else { Resumed::Again });
     let write = (stop.resumed != resumed).then(|| {

@@ -66,6 +66,8 @@ reasons! {
     PartitionNotStopped = "PARTITION_NOT_STOPPED", FailedPrecondition;
     /// The state can't be built of the record before which the partition stands, so that passing it over helps nobody.
     StateNotBuilt = "STATE_NOT_BUILT", FailedPrecondition;
+    /// The partition stands since its owner could not end its work: no record has failed that could be skipped.
+    NoFailedRecord = "NO_FAILED_RECORD", FailedPrecondition;
     /// The group's mode needs a capability that the client does not have.
     CapabilityMissing = "CAPABILITY_MISSING", FailedPrecondition;
     /// The group's mode does not accept sessions that the server renews.

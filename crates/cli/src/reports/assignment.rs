@@ -47,6 +47,8 @@ struct AssignmentStandstill {
     /// `null` = the owner is the first one that stopped there. With it, nobody is granted the partition until it is resumed.
     earlier_consumer: Option<String>,
     since_unix_ms: Option<i64>,
+    /// True if no record has failed: its owner could not end its work for a move.
+    is_of_drain: bool,
 }
 
 impl From<v1::Standstill> for AssignmentStandstill {
@@ -57,6 +59,7 @@ impl From<v1::Standstill> for AssignmentStandstill {
             consumer: wire.consumer,
             earlier_consumer: some(wire.earlier_consumer),
             since_unix_ms: known(wire.since_unix_ms),
+            is_of_drain: wire.is_of_drain,
         }
     }
 }
@@ -97,7 +100,11 @@ impl AssignmentEntry {
         } else {
             ""
         };
-        format!("; it stands before the record at offset {}{held}: {}", stopped.offset, stopped.reason)
+        let stands = match stopped.is_of_drain {
+            true => "stands, since its work could not be ended, at offset",
+            false => "stands before the record at offset",
+        };
+        format!("; it {stands} {}{held}: {}", stopped.offset, stopped.reason)
     }
 
     /// True if its owner is not known to have begun it.
@@ -229,7 +236,7 @@ mod tests {
 
     #[test]
     fn a_partition_that_stands_says_before_which_record_and_why() {
-        let sentence = |earlier: &str| {
+        let sentence = |earlier: &str, is_of_drain: bool| {
             let (offset, reason, consumer) = (5, "no amount".into(), "b".into());
             let stopped = Some(v1::Standstill {
                 offset,
@@ -237,16 +244,21 @@ mod tests {
                 consumer,
                 earlier_consumer: earlier.into(),
                 since_unix_ms: 0,
+                is_of_drain,
             });
             let (topic, owner, why) = ("t".into(), "b".into(), "it had no owner".into());
             let wire = v1::PartitionAssignment { topic, owner, why, epoch: 2, stopped, ..Default::default() };
             AssignmentEntry::from(wire).sentence()
         };
         let stands = "t/0 is owned by b at epoch 2: it had no owner; it stands before the record at offset 5";
-        assert_eq!(sentence(""), format!("{stands}: no amount"));
+        assert_eq!(sentence("", false), format!("{stands}: no amount"));
         assert_eq!(
-            sentence("a"),
+            sentence("a", false),
             format!("{stands} and is granted to nobody until it is resumed: no amount")
+        );
+        assert!(
+            sentence("", true)
+                .ends_with("it stands, since its work could not be ended, at offset 5: no amount")
         );
     }
 }

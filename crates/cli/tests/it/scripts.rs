@@ -158,6 +158,7 @@ fn standstill() -> Standstill {
         consumer: "cache-a".into(),
         earlier_consumer: "cache-b".into(),
         since_unix_ms: *SINCE,
+        is_of_drain: false,
     }
 }
 

@@ -165,7 +165,7 @@ fn is_told(roles: &Roles, stopped: &StoppedPartition) -> bool {
 }
 
 fn wire_stopped(stopped: StoppedPartition) -> v1::StoppedPartition {
-    let StoppedPartition { partition, epoch, offset, mut reason } = stopped;
+    let StoppedPartition { partition, epoch, offset, mut reason, is_of_drain } = stopped;
     reason.truncate(reason.floor_char_boundary(MOST_REASON));
     v1::StoppedPartition {
         topic: partition.topic.to_string(),
@@ -173,6 +173,7 @@ fn wire_stopped(stopped: StoppedPartition) -> v1::StoppedPartition {
         offset: offset.get(),
         reason,
         epoch: epoch.0,
+        is_of_drain,
     }
 }
 
@@ -415,9 +416,11 @@ mod tests {
     fn a_reason_is_cut_between_two_characters() {
         let reason = format!("{}é", "x".repeat(MOST_REASON - 1));
         let at = TopicPartition::new("t".parse().unwrap(), 3);
-        let stopped = StoppedPartition { partition: at, epoch: Epoch(7), offset: Offset::ZERO, reason };
+        let (epoch, offset) = (Epoch(7), Offset::ZERO);
+        let stopped = StoppedPartition { partition: at, epoch, offset, reason, is_of_drain: true };
         let told = wire_stopped(stopped);
         assert_eq!((told.partition, told.epoch, told.reason.len()), (3, 7, MOST_REASON - 1));
+        assert!(told.is_of_drain);
     }
 
     #[test]

@@ -124,6 +124,7 @@ mod tests {
             epoch: Epoch(epoch),
             offset: Offset::new(offset).expect("not negative"),
             reason: format!("because of {offset}"),
+            is_of_drain: false,
         }
     }
 

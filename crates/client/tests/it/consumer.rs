@@ -197,7 +197,7 @@ async fn each_heartbeat_names_the_owned_partitions_that_stand() {
     let stands = |number: u32| {
         let partition = TopicPartition::try_from(("t", number)).expect("valid");
         let (offset, reason) = (Offset::new(5).expect("valid"), "no amount".to_owned());
-        StoppedPartition { partition, epoch, offset, reason }
+        StoppedPartition { partition, epoch, offset, reason, is_of_drain: false }
     };
     running.recorder.stands(vec![stands(0), stands(1)]);
     sleep(Duration::from_secs(11)).await;
@@ -240,6 +240,7 @@ fn not_built() -> StoppedPartition {
         epoch: Epoch::default(),
         offset: Offset::new(5).expect("valid"),
         reason: "damaged".to_owned(),
+        is_of_drain: false,
     }
 }
 

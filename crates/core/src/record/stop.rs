@@ -21,6 +21,9 @@ pub struct Stop {
     pub incarnation: Incarnation,
     /// The epoch under which it stands; 0: its state can't be built, so that it has not begun.
     pub epoch: Epoch,
+    /// True if no record has failed: its owner could not end its work for a move, with the record at `offset` as the next one.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_of_drain: bool,
     /// Another consumer that stopped before the same record earlier. With it the partition is granted to nobody until an
     /// operator resumes it.
     #[serde(default, skip_serializing_if = "Option::is_none")]

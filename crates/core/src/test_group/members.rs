@@ -203,6 +203,7 @@ impl TestGroup {
             epoch: epoch(at).unwrap_or_default(),
             offset: Offset::new(*offset).expect("an offset"),
             reason: "it can't be read".to_owned(),
+            is_of_drain: false,
         };
         let reports: Vec<StopReport> = stopped.iter().map(report).collect();
         let writes = stops::report(&self.state, member, &reports, WallMillis(0));

@@ -88,7 +88,8 @@ fn reports_count_only_from_the_owner_under_its_epoch() {
     assert_eq!(group.report_stopped(&b, &[(at(), 5)]), 0, "not its own");
     let held = assignment(&group).held_epoch();
     let report = |epoch| {
-        let report = StopReport { at: at(), epoch, offset: Offset::ZERO, reason: String::new() };
+        let report =
+            StopReport { at: at(), epoch, offset: Offset::ZERO, reason: String::new(), is_of_drain: false };
         stops::report(&group.state, &a, &[report], WallMillis(0)).len()
     };
     assert_eq!(report(Epoch(held.0 - 1)), 0, "what it said of an earlier grant");
@@ -100,7 +101,7 @@ fn a_reason_is_bounded() {
     let (group, a) = first_stop(Mode::Overlap);
     let epoch = assignment(&group).held_epoch();
     let reason = "x".repeat(Stop::MOST_REASON + 1);
-    let long = StopReport { at: at(), epoch, offset: Offset::ZERO, reason };
+    let long = StopReport { at: at(), epoch, offset: Offset::ZERO, reason, is_of_drain: false };
     let mut group = group;
     let writes = stops::report(&group.state, &a, &[long], WallMillis(0));
     assert!(group.apply(&writes[0].clone().unfenced()));
@@ -112,7 +113,7 @@ fn a_reason_is_one_line() {
     let (mut group, a) = first_stop(Mode::Overlap);
     let (epoch, offset) = (assignment(&group).held_epoch(), Offset::ZERO);
     let reason = "no\namount\u{1b}[31m\tat all".to_owned();
-    let report = StopReport { at: at(), epoch, offset, reason };
+    let report = StopReport { at: at(), epoch, offset, reason, is_of_drain: false };
     let writes = stops::report(&group.state, &a, &[report], WallMillis(0));
     assert!(group.apply(&writes[0].clone().unfenced()));
     assert_eq!(stop(&group).map(|stop| &*stop.reason), Some("no amount [31m at all"));
@@ -252,6 +253,7 @@ fn an_operator_resumes_it_for_the_owner_that_stands() {
             epoch: before.held_epoch(),
             offset: Offset::new(5).unwrap(),
             reason: String::new(),
+            is_of_drain: false,
         };
         assert!(stops::report(&group.state, &b, &[stale], WallMillis(0)).is_empty(), "{mode}: late words");
     }
@@ -334,10 +336,29 @@ fn only_what_stands_is_resumed() {
     group.settle();
     assert_eq!(stops::resume(&group.state, &at(), false), Err(NotResumed::NotStopped));
     let offset = Offset::new(3).unwrap();
-    let not_begun = StopReport { at: at(), epoch: Epoch(0), offset, reason: String::new() };
+    let not_begun =
+        StopReport { at: at(), epoch: Epoch(0), offset, reason: String::new(), is_of_drain: false };
     let writes = stops::report(&group.state, &a, &[not_begun], WallMillis(0));
     assert!(group.apply(&writes[0].clone().unfenced()));
     assert_eq!(stops::resume(&group.state, &at(), true), Err(NotResumed::NotBegun { offset }));
+    assert!(stops::resume(&group.state, &at(), false).is_ok());
+}
+
+/// The record at its offset is one that the next try processes.
+#[test]
+fn no_record_is_skipped_where_a_drain_failed_and_none_did() {
+    let (mut group, a) = first_stop(Mode::Overlap);
+    let (epoch, offset) = (assignment(&group).held_epoch(), Offset::new(5).unwrap());
+    let of_drain =
+        |is_of_drain| StopReport { at: at(), epoch, offset, reason: "no disk".to_owned(), is_of_drain };
+    let mut report = |is_of_drain| {
+        let writes = stops::report(&group.state, &a, &[of_drain(is_of_drain)], WallMillis(0));
+        assert!(writes.iter().all(|write| group.apply(&write.clone().unfenced())));
+        (writes.len(), stops::resume(&group.state, &at(), true).map(drop))
+    };
+    assert_eq!(report(true), (1, Err(NotResumed::NotARecord { offset })), "it stood before that record");
+    assert_eq!(report(true).0, 0);
+    assert_eq!(report(false), (1, Ok(())), "the record failed");
     assert!(stops::resume(&group.state, &at(), false).is_ok());
 }
 
@@ -379,6 +400,7 @@ fn a_drain_that_is_recorded_after_the_second_stop_grants_nobody() {
         epoch: assignment(&group).held_epoch(),
         offset: Offset::new(5).unwrap(),
         reason: String::new(),
+        is_of_drain: false,
     };
     let late = stops::report(&group.state, &b, &[report], WallMillis(0));
     group.pass();

@@ -583,6 +583,10 @@ pub struct StoppedPartition {
     /// epoch than the present one changes nothing.
     #[prost(uint64, tag = "5")]
     pub epoch: u64,
+    /// True if no record has failed: its owner could not end its work for a move, and the record at `offset` would be the next
+    /// one. No record can be skipped then.
+    #[prost(bool, tag = "6")]
+    pub is_of_drain: bool,
 }
 /// The stream of a client as it stands when a heartbeat is sent, so that the instance that answers can tell whether it
 /// missed anything, wherever it is.
@@ -3631,6 +3635,9 @@ pub struct Standstill {
     /// Since when, in milliseconds since 1970, for people; 0 = unknown.
     #[prost(int64, tag = "5")]
     pub since_unix_ms: i64,
+    /// True if no record has failed: the owner could not end its work for a move. No record can be skipped then.
+    #[prost(bool, tag = "6")]
+    pub is_of_drain: bool,
 }
 /// Lists handoffs.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -3909,7 +3916,7 @@ pub struct ResumePartitionRequest {
     pub reason: ::prost::alloc::string::String,
 }
 /// The command was recorded. A partition that does not stand is PARTITION_NOT_STOPPED; where `skip` can't help, since the
-/// state can't be built of the record, STATE_NOT_BUILT.
+/// state can't be built of the record, STATE_NOT_BUILT, and where no record has failed, NO_FAILED_RECORD.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct ResumePartitionResponse {
     /// The standstill that ends.

@@ -50,6 +50,7 @@ fn refused(at: &TopicPartition, why: &NotResumed) -> Status {
     let reason = match why {
         NotResumed::NotStopped => Reason::PartitionNotStopped,
         NotResumed::NotBegun { .. } => Reason::StateNotBuilt,
+        NotResumed::NotARecord { .. } => Reason::NoFailedRecord,
         NotResumed::Unreadable { .. } => Reason::RecordUnreadable,
     };
     status(reason, format!("partition {at} can't be resumed: {why}"))

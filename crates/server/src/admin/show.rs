@@ -213,6 +213,7 @@ pub(super) fn standstill(stop: &record::Stop) -> v1::Standstill {
         consumer: stop.consumer.to_string(),
         earlier_consumer: stop.earlier.as_ref().map(ToString::to_string).unwrap_or_default(),
         since_unix_ms: unix_ms(stop.since),
+        is_of_drain: stop.is_of_drain,
     }
 }
 

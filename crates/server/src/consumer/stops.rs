@@ -47,5 +47,6 @@ fn stop_report(item: &StoppedPartition) -> Option<StopReport> {
         epoch: Epoch(item.epoch),
         offset: Offset::new(item.offset).ok()?,
         reason: item.reason.clone(),
+        is_of_drain: item.is_of_drain,
     })
 }

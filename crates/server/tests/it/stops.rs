@@ -27,7 +27,7 @@ fn offset(state: &GroupState) -> Option<i64> {
 fn stands(member: &Member, offset: i64) -> StoppedPartition {
     let granted = member.roles.assigned.values().next().expect("it owns it");
     let (topic, partition, epoch) = (granted.topic.clone(), granted.partition, granted.epoch);
-    StoppedPartition { topic, partition, offset, reason: "no amount".to_owned(), epoch }
+    StoppedPartition { topic, partition, offset, reason: "no amount".to_owned(), epoch, is_of_drain: false }
 }
 
 /// A consumer that owns the one partition.

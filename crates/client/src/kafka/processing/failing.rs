@@ -238,7 +238,13 @@ impl<H: RecordHandler> Processing<H> {
     pub(super) fn stand(&mut self, offset: Offset, reason: String) {
         let (partition, epoch) = (self.context.partition().clone(), self.context.epoch());
         error!(%partition, %offset, reason, "the partition stands");
-        self.parts.watch.stops.note(StoppedPartition { partition, epoch, offset, reason });
+        self.parts.watch.stops.note(StoppedPartition {
+            partition,
+            epoch,
+            offset,
+            reason,
+            is_of_drain: false,
+        });
         self.standing = Standstill { under: Some(epoch), ..Standstill::tried() };
         self.fails_no_more();
         // It has begun, as far as it can: no other owner gets further.

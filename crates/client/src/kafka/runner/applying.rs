@@ -94,6 +94,7 @@ impl<H: RecordHandler> CatchingUp<'_, H> {
                 epoch: Epoch::default(),
                 offset,
                 reason: error.text(),
+                is_of_drain: false,
             }),
             Remedy::Fatal => watch.set_fatal(error.text()),
         }

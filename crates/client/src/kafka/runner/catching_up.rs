@@ -57,8 +57,13 @@ impl<H: RecordHandler> CatchingUp<'_, H> {
             while_wanted(context.cancelled(), self.follow(context, &mut partition, committed)).await;
         if let Some(damage) = partition.reader.damage() {
             let (epoch, offset) = (Epoch::default(), partition.reader.next());
-            let stopped =
-                StoppedPartition { partition: at.clone(), epoch, offset, reason: damage.to_string() };
+            let stopped = StoppedPartition {
+                partition: at.clone(),
+                epoch,
+                offset,
+                reason: damage.to_string(),
+                is_of_drain: false,
+            };
             self.parts.watch.stops.note(stopped);
         }
         followed?;

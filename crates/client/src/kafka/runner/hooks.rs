@@ -51,7 +51,8 @@ impl<H: RecordHandler> RunnerParts<H> {
         if call.stands(error) {
             let &HookCall { partition, epoch, offset, .. } = call;
             let (partition, reason) = (partition.clone(), error.text());
-            let stopped = StoppedPartition { partition, epoch, offset, reason };
+            let is_of_drain = call.hook == Hook::Drained;
+            let stopped = StoppedPartition { partition, epoch, offset, reason, is_of_drain };
             match call.hook {
                 Hook::Drained => self.watch.stops.note_after_drain(stopped),
                 Hook::Open | Hook::Fence | Hook::Gap | Hook::Begin => self.watch.stops.note(stopped),

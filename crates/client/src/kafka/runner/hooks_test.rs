@@ -145,8 +145,8 @@ impl Broken {
 }
 
 fn stands(epoch: u64) -> Vec<StoppedPartition> {
-    let reason = "the disk is gone".to_owned();
-    vec![StoppedPartition { partition: partition(), epoch: Epoch(epoch), offset: offset(3), reason }]
+    let (partition, epoch, reason) = (partition(), Epoch(epoch), "the disk is gone".to_owned());
+    vec![StoppedPartition { partition, epoch, offset: offset(3), reason, is_of_drain: epoch != Epoch(0) }]
 }
 
 async fn a_stop_is_shown(hook: Hook, epoch: u64) {

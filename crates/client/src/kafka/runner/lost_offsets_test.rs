@@ -28,7 +28,13 @@ async fn an_offset_that_was_committed_and_is_gone_is_an_error_until_there_is_one
     let owned = committed_before();
     let reason = KafkaRunnerError::OffsetLost(partition()).to_string();
     assert_eq!(runner.assigned(&owned).await.expect_err("nothing is committed").to_string(), reason);
-    let stopped = StoppedPartition { partition: partition(), epoch: Epoch(0), offset: offset(0), reason };
+    let stopped = StoppedPartition {
+        partition: partition(),
+        epoch: Epoch(0),
+        offset: offset(0),
+        reason,
+        is_of_drain: false,
+    };
     assert_eq!(runner.stopped(), [stopped]);
     assert_eq!(runner.committed(), Some(BTreeMap::new()), "nothing proves a commit");
     broker.commit("");

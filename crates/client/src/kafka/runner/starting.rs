@@ -138,7 +138,13 @@ impl<H: RecordHandler> CatchingUp<'_, H> {
     fn offset_lost(&self, at: &TopicPartition) -> KafkaRunnerError {
         let error = KafkaRunnerError::OffsetLost(at.clone());
         let (partition, epoch, reason) = (at.clone(), Epoch::default(), error.to_string());
-        self.parts.watch.stops.note(StoppedPartition { partition, epoch, offset: Offset::ZERO, reason });
+        self.parts.watch.stops.note(StoppedPartition {
+            partition,
+            epoch,
+            offset: Offset::ZERO,
+            reason,
+            is_of_drain: false,
+        });
         error
     }
 
@@ -189,7 +195,13 @@ impl<H: RecordHandler> CatchingUp<'_, H> {
         if self.parts.rules.gaps == GapRule::Refuse {
             let error = KafkaRunnerError::Gap { partition: partition.clone(), from, to };
             let (epoch, reason) = (Epoch::default(), error.to_string());
-            self.parts.watch.stops.note(StoppedPartition { partition, epoch, offset: from, reason });
+            self.parts.watch.stops.note(StoppedPartition {
+                partition,
+                epoch,
+                offset: from,
+                reason,
+                is_of_drain: false,
+            });
             return Err(error.into());
         }
         let told = guarded(self.parts.handler.gap(at, state, gap)).await;
