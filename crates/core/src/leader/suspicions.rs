@@ -44,7 +44,8 @@ pub(super) struct Suspicions {
     has_turned: bool,
 }
 
-/// A mark, and since when the leader sees it. It is kept until the registration goes, also while that is ending.
+/// A mark, and since when the leader sees it. It is kept until the registration goes or can't be read, also while that is
+/// ending.
 #[derive(Debug, Clone)]
 pub(super) struct MarkSighting {
     session: MarkedSession,
@@ -68,12 +69,8 @@ struct FalseAlarms {
 impl Suspicions {
     /// Takes in the registration of `name`.
     pub(super) fn see(&mut self, state: &GroupState, name: &MemberName, now: Moment) {
-        let Some(consumer) = state.registration(name) else {
-            if !state.consumers().contains_key(name) {
-                self.marks.remove(name);
-            }
-            return;
-        };
+        // Nobody removes the mark of one that can't be read, though it may be heard; so it counts anew when it can be.
+        let Some(consumer) = state.registration(name) else { return drop(self.marks.remove(name)) };
         let session = MarkedSession::of(name, consumer);
         if consumer.standing == Standing::Ending(FenceReason::Suspected) {
             let owned = state.concerned(name).filter(|at| state.owner(at).as_ref() == Some(&session.member));

@@ -9,8 +9,9 @@ mod strict;
 use std::time::Duration;
 
 use kafka_assigner_core::action::{Action, Step};
+use kafka_assigner_core::key::Key;
 use kafka_assigner_core::reason::{DeferReason, FenceReason};
-use kafka_assigner_core::record::{DeathSign, GroupConfig};
+use kafka_assigner_core::record::{Consumer, DeathSign, GroupConfig, encode};
 use kafka_assigner_core::state::Presence;
 use kafka_assigner_core::test_group::{TestGroup, tp};
 use kafka_assigner_types::id::Member;
@@ -122,6 +123,21 @@ fn the_end_of_a_suspect_is_guarded_on_that_very_mark() {
     group.suspect(&members[0], DeathSign::Detached);
     assert_eq!(ends(&group.carry_out(decided)), [""; 0], "another mark has its own time");
     assert_eq!(ends(&wait(&mut group, 2_500)), [""; 0]);
+}
+
+/// Nobody can remove the mark meanwhile, also where its client is heard.
+#[test]
+fn a_mark_counts_anew_once_its_registration_can_be_read_again() {
+    let (mut group, members) = group_of(3, &GroupConfig::default());
+    group.suspect(&members[0], DeathSign::Detached);
+    wait(&mut group, 2_500);
+    let key = Key::Consumer(members[0].name.clone());
+    let marked: Consumer = group.stored(&key);
+    group.put(&key, "nonsense");
+    assert_eq!(ends(&wait(&mut group, 5_000)), [""; 0]);
+    group.put(&key, encode(&marked));
+    assert_eq!(ends(&wait(&mut group, 2_500)), [""; 0]);
+    assert_eq!(ends(&wait(&mut group, 500)), ["c0"]);
 }
 
 #[test]

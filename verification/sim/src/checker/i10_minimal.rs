@@ -106,7 +106,7 @@ fn takes_over(step: &Step<'_>) -> bool {
     })
 }
 
-/// The consumers whose registrations changed: they may be marked from now on, or not any more.
+/// The consumers whose registrations changed: they may be marked from now on, or not any more, and have told how far they are.
 fn consumers(step: &Step<'_>) -> BTreeSet<MemberName> {
     let name = |(key, _): &(Key, _)| if let Key::Consumer(name) = key { Some(name.clone()) } else { None };
     step.changes.iter().filter_map(name).collect()
@@ -150,7 +150,9 @@ impl Invariant for Minimal {
     fn step(&mut self, step: &Step<'_>, findings: &mut Findings) {
         self.remember(step.before);
         let units = step.handoffs().cloned().collect();
-        let touched = Touched { units, suspicions: consumers(step), ..Touched::default() };
+        let names = consumers(step);
+        let (suspicions, progress, registrations) = (names.clone(), names.clone(), names);
+        let touched = Touched { units, suspicions, progress, registrations, ..Touched::default() };
         if is_election(step) {
             self.elected = Leader::having_seen(step.after, Moment(step.at));
         }
