@@ -13,7 +13,7 @@ use kafka_assigner_core::record::Handoff;
 use kafka_assigner_core::state::{GroupState, Presence, Touched};
 use kafka_assigner_strategies::Registry;
 use kafka_assigner_types::id::{Member, TopicPartition};
-use kafka_assigner_types::kv::Change;
+use kafka_assigner_types::kv::{Change, LeaseId};
 use kafka_assigner_types::moment::{Moment, WallMillis};
 use kafka_assigner_types::name::MemberName;
 
@@ -21,6 +21,9 @@ use super::{Findings, Invariant, Step};
 
 /// The most revisions by which a leader's view may be behind; views that are held for 8 s miss no more.
 const MOST_BEHIND: usize = 600;
+
+/// The most leases of which each choice is tried: 32 plans.
+const MOST_DOUBTFUL: usize = 4;
 
 /// The moves that a plan begins: each a unit, and who gets it.
 type Wanted = (Vec<TopicPartition>, Member);
@@ -64,7 +67,10 @@ impl Minimal {
         self.past.iter_mut().any(|past| {
             let wanted = past.wanted.get_or_insert_with(|| {
                 let fresh = Leader::having_seen(&past.state, now);
-                [&fresh, witness, elected].map(|leader| begun(leader, &past.state, now)).concat()
+                let leaders = [&fresh, witness, elected];
+                let moments = [now, by_the_fastest_clock(now)];
+                let begun = |leader| moments.map(|moment| begun(leader, &past.state, moment)).concat();
+                leaders.map(begun).concat()
             });
             wanted.iter().any(|(unit, to)| *unit == handoff.unit && *to == handoff.new)
         })
@@ -84,6 +90,12 @@ impl Minimal {
             wrong("the strategy never asked for it");
         }
     }
+}
+
+/// The clock of a leader may run half a percent faster than the one by which the witnesses have noted when a pause began; a pause
+/// lasts some 80 s at most here.
+fn by_the_fastest_clock(now: Moment) -> Moment {
+    now + Duration::from_millis(500)
 }
 
 fn is_election(step: &Step<'_>) -> bool {
@@ -126,12 +138,31 @@ fn can_tell(state: &GroupState) -> bool {
         && state.assignments().values().all(|entry| entry.last_good().is_none_or(|a| a.avoid.is_empty()))
 }
 
-/// The moves that `leader` begins where the store has not answered about the leases of sessions that are over, and where it has said
-/// that they are gone: then their partitions are granted in the same pass, and what moves besides follows from that.
+/// The moves that `leader` begins, by what the store may have said of the leases of sessions that are over: of those whose claims
+/// have ended the partitions are granted in the same pass, and what moves besides follows from that.
 fn begun(leader: &Leader, state: &GroupState, moment: Moment) -> Vec<Wanted> {
-    let ended = doubtful(state, state.assignments().keys()).into_keys();
-    let gone = ended.map(|lease| (lease, Remaining::Gone)).collect();
-    [Leases::default(), gone].iter().flat_map(|leases| begun_with(leases, leader, state, moment)).collect()
+    let ended: Vec<LeaseId> = doubtful(state, state.assignments().keys()).into_keys().collect();
+    let said = what_may_be_said(&ended);
+    said.iter().flat_map(|leases| begun_with(leases, leader, state, moment)).collect()
+}
+
+/// Each choice of those of which nothing is left; of many none, all, and each alone or left alone. One that is gone may be waited for, if it
+/// vanished; so each choice is tried with leases that are about to run out as well.
+fn what_may_be_said(ended: &[LeaseId]) -> Vec<Leases> {
+    let of = |left| choices(ended, left);
+    of(Remaining::Gone).into_iter().chain(of(Remaining::Left(Duration::ZERO))).collect()
+}
+
+fn choices(ended: &[LeaseId], left: Remaining) -> Vec<Leases> {
+    let gone = |is_gone: &dyn Fn(usize) -> bool| -> Leases {
+        let gone = ended.iter().enumerate().filter(|(index, _)| is_gone(*index));
+        gone.map(|(_, lease)| (*lease, left)).collect()
+    };
+    if ended.len() <= MOST_DOUBTFUL {
+        return (0..1_usize << ended.len()).map(|chosen| gone(&|index| chosen >> index & 1 == 1)).collect();
+    }
+    let one = |index| [gone(&|other| other == index), gone(&|other| other != index)];
+    (0..ended.len()).flat_map(one).chain([Leases::default(), gone(&|_| true)]).collect()
 }
 
 fn begun_with(leases: &Leases, leader: &Leader, state: &GroupState, moment: Moment) -> Vec<Wanted> {
