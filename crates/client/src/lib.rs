@@ -81,6 +81,7 @@ pub use kafka_assigner_types::id::{
 };
 pub use kafka_assigner_types::key::KeyHash;
 pub use kafka_assigner_types::kv::LeaseId;
+pub use kafka_assigner_types::mode::Mode;
 pub use kafka_assigner_types::name::{InvalidName, TopicName};
 pub use kafka_assigner_types::topic_id::TopicId;
 pub use metrics::{METRICS, Metric, MetricKind, describe_metrics};

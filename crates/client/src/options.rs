@@ -6,6 +6,7 @@ use std::time::Duration;
 use kafka_assigner_session::InvalidEndpoint;
 use kafka_assigner_types::bounds::{CAPACITY, MOST_TEXT, MOST_TOPICS, SESSION_TIMEOUT_MS};
 use kafka_assigner_types::claim;
+use kafka_assigner_types::mode::Mode;
 use kafka_assigner_types::moment::millis;
 
 use crate::driver::{CUT_BOUND, DEREGISTER_BOUND};
@@ -82,6 +83,10 @@ pub struct ConsumerOptions {
     /// Default 10 min; longer counts as 10 min. The service is told: where a session ends without its word, a switch to a
     /// stricter mode waits for so long, and so do the grants of a group that takes the place of a deleted one.
     pub outage_grace: Duration,
+    /// The weakest mode in which it may own anything; the default, [`Mode::Overlap`], allows all. For whoever is not safe beside
+    /// another owner: where its group or topics are in a weaker mode, it is refused and says so, and no operator can make the mode weaker
+    /// while it is there. A group that its first consumer creates is created in this mode, or a stricter one.
+    pub least_mode: Mode,
     /// The treatment of the partitions at a regular stop. Default [`OnStop::Drain`].
     pub on_stop: OnStop,
     /// The time that a regular stop may take to hand over, with [`OnStop::Drain`]. Default 17 s, so that a whole stop takes less than 30 s, which is
@@ -175,6 +180,7 @@ impl ConsumerOptions {
             max_poll_interval: None,
             max_warming: 64,
             outage_grace: claim::LONGEST_OUTAGE_GRACE,
+            least_mode: Mode::Overlap,
             on_stop: OnStop::Drain,
             drain_timeout: Duration::from_secs(17),
             close_timeout: Duration::from_secs(4),
@@ -266,6 +272,7 @@ impl ConsumerOptions {
             renewal: v1::Renewal::Client.into(),
             outage_grace_ms: Some(millis(self.outage_grace.min(claim::LONGEST_OUTAGE_GRACE))),
             max_poll_interval_ms: self.max_poll_interval.map_or(0, millis),
+            least_mode: wire_mode(self.least_mode).into(),
             protocol_version: PROTOCOL_VERSION,
             process: if self.process.is_empty() { process().to_owned() } else { self.process.clone() },
             capabilities: CAPABILITIES.map(i32::from).to_vec(),
@@ -280,6 +287,14 @@ impl ConsumerOptions {
             host: std::env::var("HOSTNAME").unwrap_or_default(),
             version: self.version.clone(),
         }
+    }
+}
+
+const fn wire_mode(mode: Mode) -> v1::Mode {
+    match mode {
+        Mode::Overlap => v1::Mode::Overlap,
+        Mode::Exclusive => v1::Mode::Exclusive,
+        Mode::Routed => v1::Mode::Routed,
     }
 }
 
@@ -401,6 +416,13 @@ mod tests {
         assert!(one.contains(&std::process::id().to_string()) && one.len() <= 200, "{one}");
         let another = ConsumerOptions { process: "p".into(), ..valid() };
         assert_eq!(another.register_request().process, "p");
+    }
+
+    #[test]
+    fn the_mode_that_is_demanded_is_told() {
+        assert_eq!(valid().register_request().least_mode(), v1::Mode::Overlap);
+        let strict = ConsumerOptions { least_mode: Mode::Exclusive, ..valid() };
+        assert_eq!(strict.register_request().least_mode(), v1::Mode::Exclusive);
     }
 
     #[test]

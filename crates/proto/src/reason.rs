@@ -70,6 +70,8 @@ reasons! {
     NoFailedRecord = "NO_FAILED_RECORD", FailedPrecondition;
     /// The group's mode needs a capability that the client does not have.
     CapabilityMissing = "CAPABILITY_MISSING", FailedPrecondition;
+    /// A consumer demands a stricter mode (`least_mode`) than that of its group or topics.
+    ModeTooWeak = "MODE_TOO_WEAK", FailedPrecondition;
     /// The group's mode does not accept sessions that the server renews.
     RenewalNotAllowed = "RENEWAL_NOT_ALLOWED", FailedPrecondition;
     /// A topic can't have fewer partitions than before.

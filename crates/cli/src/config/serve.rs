@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use kafka_assigner_core::record::{GroupConfig, InvalidConfig};
 use kafka_assigner_strategies::Registry;
+use kafka_assigner_types::mode::Mode;
 use kafka_assigner_types::moment::millis;
 
 use super::error::ConfigError;
@@ -105,6 +106,8 @@ settings! {
 
         /// New groups: the strategy, one of those that `kafka-assigner strategies` lists.
         group_strategy: Name = "balanced",
+        /// New groups: the mode (overlap, exclusive or routed), unless the first consumer demands a stricter one.
+        group_mode: Mode = "overlap",
         /// New groups: the time after its last heartbeat at which a consumer's session ends, unless it asks for
         /// another time; 2s to group_max_session_timeout.
         group_session_timeout: Duration = "30s",
@@ -185,6 +188,7 @@ impl ServeConfig {
     pub(crate) fn group_config(&self) -> GroupConfig {
         GroupConfig {
             strategy: self.group_strategy.to_string(),
+            mode: self.group_mode,
             session_timeout_ms: millis(self.group_session_timeout),
             max_session_timeout_ms: millis(self.group_max_session_timeout),
             debounce_ms: millis(self.group_debounce),

@@ -4,6 +4,8 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use kafka_assigner_types::mode::Mode;
+
 /// The written form of a setting in a flag and a variable, where everything is text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Form {
@@ -117,6 +119,19 @@ impl Value for Duration {
 
     fn write(&self) -> Option<toml::Value> {
         Some(toml::Value::String(humantime::format_duration(*self).to_string()))
+    }
+}
+
+impl Value for Mode {
+    const EXPECTS: &'static str = "overlap, exclusive or routed";
+    const WORDS: &'static [&'static str] = &["overlap", "exclusive", "routed"];
+
+    fn read(value: &toml::Value) -> Option<Self> {
+        value.as_str()?.parse().ok()
+    }
+
+    fn write(&self) -> Option<toml::Value> {
+        Some(toml::Value::String(self.to_string()))
     }
 }
 

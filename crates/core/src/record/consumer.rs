@@ -60,6 +60,9 @@ pub struct Consumer {
     /// been told to stop, or has not finished its first record. At most [`MOST_PROGRESS`](Self::MOST_PROGRESS).
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub busy: BTreeMap<String, HandoffId>,
+    /// The weakest mode in which it may be granted anything; `None`: any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub least_mode: Option<Mode>,
     /// Its report about the grants that it has not begun; `None`: it does not tell.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub begun: Option<BegunReport>,
@@ -220,6 +223,7 @@ impl Consumer {
             capabilities: BTreeSet::new(),
             progress: BTreeMap::new(),
             busy: BTreeMap::new(),
+            least_mode: None,
             begun: None,
             suspected: None,
             fenced: BTreeMap::new(),
@@ -239,16 +243,29 @@ impl Consumer {
         self.topics.is_empty() || self.topics.contains(topic)
     }
 
-    /// True if it can keep what `mode` promises: a strict mode needs a claim clock of its own and the calls of the
-    /// phases between `Ready` and `Complete`.
+    /// True if it may be granted partitions in `mode`: one that it demands at least, whose promises it can keep. A strict mode needs
+    /// a claim clock of its own and the calls of the phases between `Ready` and `Complete`.
     #[must_use]
     pub fn keeps(&self, mode: Mode) -> bool {
-        !mode.is_strict() || self.lacks(mode).is_none()
+        self.lacks(mode).is_none()
     }
 
-    /// The capability that it lacks for `mode`, for people; `None` where it lacks nothing.
+    /// The mode that it demands at least, where `mode` is weaker.
+    #[must_use]
+    pub fn demands_more_than(&self, mode: Mode) -> Option<Mode> {
+        self.least_mode.filter(|least| mode < *least)
+    }
+
+    /// The capability that it lacks for `mode`, or its own permission, for people; `None` where it lacks nothing.
     #[must_use]
     pub fn lacks(&self, mode: Mode) -> Option<&'static str> {
+        match self.demands_more_than(mode) {
+            Some(_) => Some("permission by its own `least_mode`"),
+            None => self.lacks_capability(mode),
+        }
+    }
+
+    fn lacks_capability(&self, mode: Mode) -> Option<&'static str> {
         let has = |capability| self.capabilities.contains(&capability);
         if !mode.is_strict() {
             return None;

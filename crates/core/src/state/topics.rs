@@ -66,19 +66,20 @@ impl GroupState {
         unit.iter().map(|at| of_topic(at).unwrap_or(of_group)).max().unwrap_or(of_group)
     }
 
-    /// The strongest mode in which a partition may be granted to `consumer`, in a group whose own mode is `of_group`:
-    /// that of the topics that it takes. A topic that the group does not have yet will have the group's.
+    /// The weakest and the strongest mode in which partitions may be granted to `consumer`, in a group whose own mode is
+    /// `of_group`: those of the topics that it takes. A topic that the group does not have yet will have the group's.
     #[must_use]
-    pub fn mode_demanded_of(&self, consumer: &Consumer, of_group: Mode) -> Mode {
+    pub fn modes_for(&self, consumer: &Consumer, of_group: Mode) -> [Mode; 2] {
         let of_topic = |topic: &TopicName| {
             let known = self.topics.get(topic).and_then(Entry::last_good);
             known.and_then(|topic| topic.mode).unwrap_or(of_group)
         };
-        let demanded = match consumer.topics.is_empty() {
-            true => self.topics.keys().map(of_topic).chain([of_group]).max(),
-            false => consumer.topics.iter().map(of_topic).max(),
+        let modes: Vec<Mode> = match consumer.topics.is_empty() {
+            true => self.topics.keys().map(of_topic).chain([of_group]).collect(),
+            false => consumer.topics.iter().map(of_topic).collect(),
         };
-        demanded.unwrap_or(of_group)
+        let [weakest, strongest] = [modes.iter().min(), modes.iter().max()];
+        [weakest, strongest].map(|mode| mode.copied().unwrap_or(of_group))
     }
 
     /// The topics, by name.

@@ -95,7 +95,7 @@ impl AdminService {
         let config = changed(before.clone(), wanted, &self.instance.options().strategies)?;
         let config = if wanted.owners_stopped { with_word(&state, config) } else { config };
         if config.mode != before.mode {
-            modes::refuse_lacking(&state, |consumer| Some(state.mode_demanded_of(consumer, config.mode)))?;
+            modes::refuse_lacking(&state, |consumer| Some(state.modes_for(consumer, config.mode)))?;
         }
         if config != before {
             let put = Op::put(key.clone(), encode(&config));

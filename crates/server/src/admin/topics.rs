@@ -187,7 +187,7 @@ impl Wanted {
 
     fn refuse_lacking(&self, state: &GroupState, mode: Option<Mode>) -> Result<(), Status> {
         let mode = mode.unwrap_or_else(|| state.configured(|config| config.mode));
-        modes::refuse_lacking(state, |consumer| consumer.subscribes(&self.name).then_some(mode))
+        modes::refuse_lacking(state, |consumer| consumer.subscribes(&self.name).then_some([mode; 2]))
     }
 
     fn applied_to(&self, before: Option<&Topic>) -> Result<Topic, Status> {

@@ -7,6 +7,7 @@ use kafka_assigner_core::session::Opening;
 use kafka_assigner_proto::v1::RegisterRequest;
 use kafka_assigner_proto::{Reason, status};
 use kafka_assigner_types::kv::LeaseId;
+use kafka_assigner_types::mode::Mode;
 use kafka_assigner_types::moment::millis;
 use kafka_assigner_types::name::MemberName;
 use tonic::Status;
@@ -49,7 +50,9 @@ impl ConsumerService {
         let registration = CheckedRegister::check(request, || entropy.id())?;
         room_for_a_stream(&self.instance)?;
         let group = match registration.opening {
-            Opening::New => self.instance.group_or_create(&registration.group).await?,
+            Opening::New => {
+                self.instance.group_or_create(&registration.group, registration.least_mode).await?
+            }
             // A session of a group that was deleted is over; it does not bring the group back.
             Opening::Resume(_) => self.instance.group(&registration.group).await?,
         };
@@ -112,6 +115,7 @@ impl ConsumerService {
             generation: registration.generation.clone(),
             max_poll_interval_ms: registration.max_poll_interval_ms,
             capabilities: registration.capabilities.clone(),
+            least_mode: registration.least_mode,
             // Until its first report nothing is known of its grants but that there are some.
             begun: registration.capabilities.contains(&Capability::Begun).then(BegunReport::default),
             endpoint: registration.endpoint.clone(),
@@ -165,10 +169,13 @@ fn refuse_too_long(group: &ServedGroup, asked: Option<Duration>) -> Result<(), S
 
 /// Refuses a session that can't keep what the mode of its topics promises: it would be given nothing.
 fn refuse_lacking(group: &ServedGroup, name: &MemberName, consumer: &Consumer) -> Result<(), Status> {
-    let mode = group.read(|state| {
+    let [weakest, mode] = group.read(|state| {
         let of_group = state.configured(|config| config.mode);
-        state.mode_demanded_of(consumer, of_group)
+        state.modes_for(consumer, of_group)
     });
+    if let Some(least) = consumer.demands_more_than(weakest) {
+        return Err(too_weak(group, name, (least, weakest)));
+    }
     let Some(lacks) = consumer.lacks(mode) else { return Ok(()) };
     let reason = match consumer.renewal {
         Renewal::Server => Reason::RenewalNotAllowed,
@@ -179,4 +186,13 @@ fn refuse_lacking(group: &ServedGroup, name: &MemberName, consumer: &Consumer) -
         "consumer {name} is refused: its topics in group {group} are in the mode {mode}, and it lacks {lacks}"
     );
     Err(status(reason, message))
+}
+
+fn too_weak(group: &ServedGroup, name: &MemberName, (least, weakest): (Mode, Mode)) -> Status {
+    let group = group.name();
+    let message = format!(
+        "consumer {name} is refused: it demands the mode {least} at least, and its topics in group {group} are in the \
+         mode {weakest}. An operator can change that: kafka-assigner group set {group} --mode {least}"
+    );
+    status(Reason::ModeTooWeak, message)
 }

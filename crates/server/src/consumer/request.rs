@@ -12,6 +12,7 @@ use kafka_assigner_types::bounds::{MOST_TEXT, MOST_TOPICS};
 use kafka_assigner_types::claim::LONGEST_OUTAGE_GRACE;
 use kafka_assigner_types::id::{Incarnation, Member};
 use kafka_assigner_types::kv::LeaseId;
+use kafka_assigner_types::mode::Mode;
 use kafka_assigner_types::name::{GroupName, MemberName, TopicName};
 use tonic::Status;
 
@@ -32,6 +33,7 @@ pub(super) struct CheckedRegister {
     pub(super) generation: String,
     pub(super) timeout: Option<Duration>,
     pub(super) renewal: Renewal,
+    pub(super) least_mode: Option<Mode>,
     pub(super) outage_grace: Duration,
     pub(super) capabilities: BTreeSet<Capability>,
     pub(super) max_poll_interval_ms: Option<u64>,
@@ -70,6 +72,7 @@ impl CheckedRegister {
             generation: label("generation", &request.generation)?,
             timeout: timeout(request.session_timeout_ms)?,
             renewal,
+            least_mode: least_mode(request.least_mode)?,
             outage_grace: outage_grace(request.outage_grace_ms, renewal),
             capabilities: capabilities(&request, renewal)?,
             max_poll_interval_ms: (request.max_poll_interval_ms > 0).then_some(request.max_poll_interval_ms),
@@ -88,6 +91,16 @@ pub(crate) fn check_version(version: u32) -> Result<(), Status> {
     let message =
         format!("protocol_version {version} is not supported: this instance speaks {PROTOCOL_VERSION}");
     Err(status(Reason::NotSupported, message))
+}
+
+/// The weakest mode that the client allows; `None` = any.
+fn least_mode(value: i32) -> Result<Option<Mode>, Status> {
+    match v1::Mode::try_from(value) {
+        Ok(v1::Mode::Overlap) => Ok(None),
+        Ok(v1::Mode::Exclusive) => Ok(Some(Mode::Exclusive)),
+        Ok(v1::Mode::Routed) => Ok(Some(Mode::Routed)),
+        Err(_) => Err(refusal::field(format!("least_mode = {value} is refused: it must be 0, 1 or 2"))),
+    }
 }
 
 /// The outage grace that is granted. A client that does not tell its own may have the longest.

@@ -8,6 +8,7 @@ use kafka_assigner_proto::{Reason, status};
 use kafka_assigner_store::view;
 use kafka_assigner_types::claim::LONGEST_OUTAGE_GRACE;
 use kafka_assigner_types::kv::{Revision, Txn};
+use kafka_assigner_types::mode::Mode;
 use kafka_assigner_types::moment::millis;
 use kafka_assigner_types::name::GroupName;
 use tonic::Status;
@@ -78,16 +79,23 @@ impl Instance {
         history.directory.wait_until(revision, self.patience()).await.map_err(refusal::behind)
     }
 
-    /// The group `name`, which is created with the instance's defaults where that is allowed.
+    /// The group `name`, which is created with the instance's defaults where that is allowed, in the mode `least_mode` if that is
+    /// stricter.
     ///
     /// # Errors
     /// As for [`group`](Self::group); `NOT_FOUND` where groups are not created by their first consumer.
-    pub async fn group_or_create(&self, name: &GroupName) -> Result<ServedGroup, Status> {
+    pub async fn group_or_create(
+        &self,
+        name: &GroupName,
+        least_mode: Option<Mode>,
+    ) -> Result<ServedGroup, Status> {
         match self.group(name).await {
             Err(refused) if refused.code() == tonic::Code::NotFound && self.0.options.auto_create => {
                 let groups = self.directory().read(|directory, _| directory.groups().len());
                 quota::check_groups(self.0.options.quotas, name, groups)?;
-                let create = self.creation(name, &self.0.options.group_defaults).await?;
+                let defaults = &self.0.options.group_defaults;
+                let mode = least_mode.map_or(defaults.mode, |least| defaults.mode.max(least));
+                let create = self.creation(name, &GroupConfig { mode, ..defaults.clone() }).await?;
                 let outcome = self.0.store.txn(create).await.map_err(|e| refusal::store(&e))?;
                 if outcome.succeeded {
                     tracing::info!(group = %name, "group created by its first consumer");

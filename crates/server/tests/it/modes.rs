@@ -84,6 +84,49 @@ async fn a_stricter_mode_is_refused_while_somebody_lacks_what_it_needs() {
     cluster.stop().await;
 }
 
+fn demanding(name: &str, least_mode: v1::Mode) -> RegisterRequest {
+    let mut request = full(name, &format!("{name}-1"));
+    request.set_least_mode(least_mode);
+    request
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_demands_a_stricter_mode_is_refused_and_keeps_its_group_from_a_weaker_one() {
+    let cluster = Cluster::start(1, 2).await;
+    let _first = Member::join(&cluster.nodes[0], "first").await;
+    let refused = Member::register(&cluster.nodes[0], demanding("a", v1::Mode::Exclusive)).await;
+    let refused = refused.err().expect("the group is in overlap");
+    assert_eq!((refused.code(), refused.reason()), (Code::FailedPrecondition, Some(Reason::ModeTooWeak)));
+    assert!(refused.message().contains("--mode exclusive"), "{refused:?}");
+    set_mode(&cluster, "exclusive").await.unwrap();
+    let _a =
+        Member::register(&cluster.nodes[0], demanding("a", v1::Mode::Exclusive)).await.expect("it is strict");
+    for weaker in [
+        set_mode(&cluster, "overlap").await.unwrap_err(),
+        set_topic_mode(&cluster, "t", "overlap").await.unwrap_err(),
+    ] {
+        assert_eq!(weaker.reason(), Some(Reason::ModeTooWeak), "{weaker:?}");
+        assert!(weaker.message().contains("a demands exclusive at least"), "{weaker:?}");
+    }
+    set_mode(&cluster, "routed").await.expect("stricter than it demands");
+    let unknown = RegisterRequest { least_mode: 7, ..demanding("b", v1::Mode::Overlap) };
+    let unknown = Member::register(&cluster.nodes[0], unknown).await.err().expect("there is no such mode");
+    assert_eq!(unknown.reason(), Some(Reason::InvalidField));
+    cluster.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_group_that_its_first_consumer_creates_is_as_strict_as_that_one_demands() {
+    let cluster = Cluster::start(1, 2).await;
+    let request = RegisterRequest { group: "new".to_owned(), ..demanding("a", v1::Mode::Exclusive) };
+    let _a = Member::register(&cluster.nodes[0], request).await.expect("the group is created");
+    let admin = AdminService::new(cluster.nodes[0].instance.clone());
+    let request = DescribeGroupRequest { group: "new".to_owned() };
+    let config = admin.describe_group(request).await.expect("an answer").config.expect("it is told");
+    assert_eq!(config.mode.as_deref(), Some("exclusive"));
+    cluster.stop().await;
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_switch_is_shown_until_every_owner_has_confirmed_it() {
     let cluster = Cluster::start(1, 4).await;
