@@ -8,7 +8,8 @@ use kafka_assigner_core::action::Step as Action;
 use kafka_assigner_core::claim::{Leases, Remaining, doubtful};
 use kafka_assigner_core::key::Key;
 use kafka_assigner_core::leader::{Leader, StepInputs};
-use kafka_assigner_core::plan::WhatIf;
+use kafka_assigner_core::plan::{Deferral, WhatIf};
+use kafka_assigner_core::reason::DeferReason;
 use kafka_assigner_core::record::Handoff;
 use kafka_assigner_core::state::{GroupState, Presence, Touched};
 use kafka_assigner_strategies::Registry;
@@ -174,7 +175,16 @@ fn begun_with(leases: &Leases, leader: &Leader, state: &GroupState, moment: Mome
         Action::Begin { to, .. } => Some((action.unit, to)),
         _ => None,
     });
-    begun.collect()
+    let asked = plan.deferred.into_iter().filter_map(|deferral| for_want_of_room(state, deferral));
+    begun.chain(asked).collect()
+}
+
+/// A move that waits for others alone: a leader whose writes of those others have failed begins it in their place.
+fn for_want_of_room(state: &GroupState, deferral: Deferral) -> Option<Wanted> {
+    let is_full = matches!(deferral.why, DeferReason::MovesInFlight { .. } | DeferReason::Warming { .. });
+    let name = deferral.to.filter(|_| is_full)?;
+    let incarnation = state.registration(&name)?.incarnation.clone();
+    Some((deferral.unit, Member { name, incarnation }))
 }
 
 impl Invariant for Minimal {
