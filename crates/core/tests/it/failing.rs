@@ -125,6 +125,20 @@ fn what_failed_under_an_earlier_grant_says_nothing_of_the_present_one() {
     assert_eq!((counts(&group.state).failing, failing::count(&group.state, &b)), (0, 0));
 }
 
+#[test]
+fn a_higher_epoch_of_the_same_session_is_another_grant() {
+    let (mut group, a) = owning(1);
+    group.report_failing(&a, &[(at(), 5)], 0);
+    let before = epoch(&group, &at());
+    group.report_stopped(&a, &[(at(), 5)]);
+    assert!(group.resume(&at(), false));
+    group.settle();
+    assert!(epoch(&group, &at()) > before && group.owner(&at()) == Some("a"));
+    assert_eq!((offset(&group, &at()), failing::count(&group.state, &a)), (None, 0));
+    assert!(group.report_failing(&a, &[(at(), 5)], 0), "it fails under this one too");
+    assert_eq!(offset(&group, &at()), Some(5));
+}
+
 /// The partitions of a consumer whose records all fail move as any others: nothing waits for them, and nothing is taken away.
 #[test]
 fn nothing_is_decided_by_it() {
