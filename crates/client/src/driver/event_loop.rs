@@ -20,7 +20,7 @@ use super::farewell::StoppedNotice;
 use super::handler_calls::{CallEnd, HandlerCalls};
 use super::parts::ConsumerParts;
 use super::progress::PollProgress;
-use super::reports::{HandlerWords, HeartbeatReport, Reports};
+use super::reports::{HandlerReport, HeartbeatReport, Reports};
 use super::service_calls::{Reply, ServiceCalls};
 use super::service_watch::ServiceWatch;
 use super::stopping::{StopStep, Stopping};
@@ -202,7 +202,7 @@ impl<T: Transport, H: PartitionHandler> Driver<T, H> {
         if self.reports.may_be_due(now) {
             self.held.see_progress(now);
             let report =
-                self.report(HandlerWords { stopped: self.calls.stopped(), ..HandlerWords::default() });
+                self.report(HandlerReport { stopped: self.calls.stopped(), ..HandlerReport::default() });
             if self.reports.is_due(now, &report) {
                 self.session_event(Event::ReportDue);
             }
@@ -280,15 +280,15 @@ impl<T: Transport, H: PartitionHandler> Driver<T, H> {
     fn send_heartbeat(&mut self, heartbeat: SendHeartbeat) {
         let poll_progress = self.progress.count(self.now(), |bound| self.calls.is_stuck(bound));
         let (failing, committed) = (self.calls.failing(), self.calls.committed());
-        let report = self.report(HandlerWords { stopped: self.calls.stopped(), failing, committed });
+        let report = self.report(HandlerReport { stopped: self.calls.stopped(), failing, committed });
         self.reports.sent(self.now(), &report);
         self.service.heartbeat(heartbeat, poll_progress, report);
     }
 
-    /// The report that a heartbeat would carry now, with what the handler says. Commits and records that fail never make a heartbeat
+    /// The report that a heartbeat would carry now, with what the handler reports. Commits and records that fail never make a heartbeat
     /// due, so of these it is asked with a heartbeat only.
-    fn report(&self, words: HandlerWords) -> HeartbeatReport {
-        let report = HeartbeatReport::of(&self.roles, &self.held, words);
+    fn report(&self, handler: HandlerReport) -> HeartbeatReport {
+        let report = HeartbeatReport::of(&self.roles, &self.held, handler);
         match self.roles.is_leaving() {
             true => self.reports.of_who_leaves(report),
             false => report,

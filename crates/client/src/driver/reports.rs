@@ -46,9 +46,9 @@ pub(super) struct HeartbeatReport {
     pub(super) failing: FailingPartitions,
 }
 
-/// The words of a handler about the partitions that it works on.
+/// The report of a handler about the partitions that it works on.
 #[derive(Debug, Default)]
-pub(super) struct HandlerWords {
+pub(super) struct HandlerReport {
     /// Those that stand.
     pub(super) stopped: Vec<StoppedPartition>,
     /// Those whose next record has failed for long.
@@ -74,9 +74,9 @@ const MOST_FAILURE: usize = 100;
 const MOST_FAILING: usize = 100;
 
 impl HeartbeatReport {
-    /// The report of what is going on now, with what the handler says.
-    pub(super) fn of(roles: &Roles, held: &HeldPartitions, words: HandlerWords) -> Self {
-        let HandlerWords { stopped, failing, committed } = words;
+    /// The report of what is going on now, with what the handler reports.
+    pub(super) fn of(roles: &Roles, held: &HeldPartitions, handler: HandlerReport) -> Self {
+        let HandlerReport { stopped, failing, committed } = handler;
         let busy = roles.busy().chain(ending_records(roles, held)).map(|(at, handoff)| BusyPartition {
             topic: at.topic.to_string(),
             partition: at.kafka_number(),
