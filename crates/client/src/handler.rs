@@ -135,8 +135,9 @@ pub trait PartitionHandler: Send + Sync + 'static {
         None
     }
 
-    /// The partitions that are owned and whose next record has failed for long, and is tried again. Asked often, and shown in the
-    /// [status](crate::ConsumerStatus).
+    /// The partitions that are owned and whose next record has failed for long, and is tried again. Asked often, shown in the
+    /// [status](crate::ConsumerStatus), and told to the service with each heartbeat, for operators: 100 by name with the first
+    /// 100 bytes of their reasons, and the number of the others.
     fn failing(&self) -> Vec<FailingPartition> {
         Vec::new()
     }

@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 
 use crate::begun::{GrantStage, grant_stage};
+use crate::failing;
 use crate::record::{Handoff, Phase, Progress};
 use crate::state::{Entry, GroupState, Presence};
 use crate::stops::standing;
-use kafka_assigner_types::id::TopicPartition;
+use kafka_assigner_types::id::{Member, TopicPartition};
 use kafka_assigner_types::name::MemberName;
 
 /// The counts of one group.
@@ -33,6 +34,8 @@ pub struct GroupCounts {
     /// Those that their owners have not begun, by the [label](crate::record::UnbegunReason::label) of the reason; reasons
     /// without any are missing. Under [`GRANTED`] those of which no report tells yet.
     pub not_begun: BTreeMap<&'static str, usize>,
+    /// Those whose next record has failed for long, as their owners say.
+    pub failing: usize,
     /// Handoffs by their phase, one for each unit; phases without any are missing.
     pub handoffs: BTreeMap<Phase, usize>,
     /// The routers that hold up a freeze now, each with how many; at most those that are registered.
@@ -53,6 +56,14 @@ fn not_begun(state: &GroupState) -> BTreeMap<&'static str, usize> {
         *counts.entry(reason).or_default() += 1;
     }
     counts
+}
+
+/// The partitions whose next record fails, over all registrations: those of which nobody says so cost nothing.
+fn whose_record_fails(state: &GroupState) -> usize {
+    let registered = state.consumers().iter().filter_map(|(name, entry)| Some((name, entry.readable()?)));
+    let members = registered
+        .map(|(name, consumer)| Member { name: name.clone(), incarnation: consumer.incarnation.clone() });
+    members.map(|member| failing::count(state, &member)).sum()
 }
 
 /// Counts everything; takes time in proportion to the group's records, and to freezes under way times routers.
@@ -87,6 +98,7 @@ pub fn counts(state: &GroupState) -> GroupCounts {
         standing: standing.len(),
         held: held.len(),
         not_begun: not_begun(state),
+        failing: whose_record_fails(state),
         handoffs,
         missing_acks,
     }

@@ -5,10 +5,11 @@ use std::fmt;
 use crate::action::Step;
 use crate::begun::{GrantStage, grant_stage};
 use crate::facts::rest_awaited;
+use crate::failing::failure;
 use crate::leader::busy_member;
 use crate::plan::{Deferral, NoPlan, Plan};
 use crate::reason::{CancelReason, DeferReason, Reason};
-use crate::record::{DeathSign, Handoff, Phase, Stop, Suspicion, UnbegunGrant};
+use crate::record::{DeathSign, Handoff, Phase, RecordFailure, Stop, Suspicion, UnbegunGrant};
 use crate::state::{Entry, GroupState, Presence};
 use crate::stops::standing;
 use kafka_assigner_types::id::{Epoch, TopicPartition};
@@ -45,6 +46,13 @@ pub enum Cause {
         owner: MemberName,
         /// The owner's words; `None`: no report of it covers the grant.
         grant: Option<UnbegunGrant>,
+    },
+    /// Its owner says that its next record has failed for long.
+    Failing {
+        /// The owner.
+        owner: MemberName,
+        /// The record.
+        failure: RecordFailure,
     },
     /// A consumer was fenced of it, and has not said that it dropped it.
     Fenced {
@@ -199,6 +207,7 @@ pub fn explain(state: &GroupState, at: &TopicPartition, planned: Result<&Plan, &
     }
     causes.push(ownership(state, at));
     causes.extend(not_begun(state, at));
+    causes.extend(failing(state, at));
     causes.extend(fenced(state, at));
     causes.extend(stop(state, at));
     causes.extend(state.handoff_of(at).map(|handoff| movement(state, handoff)));
@@ -231,6 +240,11 @@ fn not_begun(state: &GroupState, at: &TopicPartition) -> Option<Cause> {
         GrantStage::Granted => None,
     };
     Some(Cause::NotBegun { owner: state.owner(at)?.name, grant })
+}
+
+fn failing(state: &GroupState, at: &TopicPartition) -> Option<Cause> {
+    let failure = failure(state, at)?.clone();
+    Some(Cause::Failing { owner: state.owner(at)?.name, failure })
 }
 
 fn fenced<'s>(state: &'s GroupState, at: &'s TopicPartition) -> impl Iterator<Item = Cause> + 's {
@@ -291,6 +305,12 @@ impl fmt::Display for Cause {
             Self::NotBegun { owner, grant: None } => {
                 write!(f, "It is granted, and {owner} has not said yet that it has begun.")
             }
+            Self::Failing { owner, failure } => write!(
+                f,
+                "At {owner}, {failure}. It goes on by itself once the record can be handled: mend what the error names, or \
+                 have the error policy of the consumer pass it over or stop. It does not stand, so that `resume` does not \
+                 apply."
+            ),
             Self::Fenced { consumer, epoch } => write!(
                 f,
                 "{consumer} is fenced of it up to epoch {epoch}, since it never let go, and has not said that it dropped it."

@@ -31,6 +31,7 @@ pub mod counts;
 mod draft;
 pub mod explain;
 mod facts;
+pub mod failing;
 mod fence;
 pub mod history;
 pub mod key;

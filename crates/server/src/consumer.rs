@@ -5,6 +5,7 @@
 
 mod acks;
 mod detached;
+mod failing;
 mod grants;
 mod heartbeat;
 mod leave;

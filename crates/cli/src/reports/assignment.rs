@@ -32,6 +32,8 @@ pub(crate) struct AssignmentEntry {
     gap_ms: Option<u64>,
     /// `null` = it does not stand.
     stopped: Option<AssignmentStandstill>,
+    /// `null` = its owner does not say that its next record fails.
+    failing: Option<AssignmentFailure>,
     /// `granted`, `begun`, or why its owner has not begun; `null` = there is no owner, or it does not tell.
     stage: Option<String>,
     /// The last error of an owner that has not begun.
@@ -49,6 +51,21 @@ struct AssignmentStandstill {
     since_unix_ms: Option<i64>,
     /// True if no record has failed: its owner could not end its work for a move.
     is_of_drain: bool,
+}
+
+/// The next record of a partition, which has failed for long and is tried again.
+#[derive(Debug, Serialize)]
+struct AssignmentFailure {
+    offset: i64,
+    /// `null` = the owner did not tell the error.
+    reason: Option<String>,
+    since_unix_ms: Option<i64>,
+}
+
+impl From<v1::FailingRecord> for AssignmentFailure {
+    fn from(wire: v1::FailingRecord) -> Self {
+        Self { offset: wire.offset, reason: some(wire.reason), since_unix_ms: known(wire.since_unix_ms) }
+    }
 }
 
 impl From<v1::Standstill> for AssignmentStandstill {
@@ -79,6 +96,7 @@ impl From<v1::PartitionAssignment> for AssignmentEntry {
             switching: wire.switching,
             gap_ms: wire.gap_ms,
             stopped: wire.stopped.map(AssignmentStandstill::from),
+            failing: wire.failing.map(AssignmentFailure::from),
             stage: some(wire.stage),
             stage_message: some(wire.stage_message),
         }
@@ -105,6 +123,21 @@ impl AssignmentEntry {
             false => "stands before the record at offset",
         };
         format!("; it {stands} {}{held}: {}", stopped.offset, stopped.reason)
+    }
+
+    /// The offset of the record that fails, and for how long it has.
+    fn failing_cell(&self) -> Cell {
+        let Some(failing) = &self.failing else { return "-".into() };
+        Cell::from(format!("at {}, {}", failing.offset, age(failing.since_unix_ms))).tone(Tone::Bad)
+    }
+
+    fn failing_words(&self) -> String {
+        let Some(AssignmentFailure { offset, reason, since_unix_ms }) = &self.failing else {
+            return String::new();
+        };
+        let since = since_unix_ms.map_or_else(String::new, |since| format!(" for {}", age(Some(since))));
+        let reason = reason.as_ref().map_or_else(String::new, |reason| format!(": {reason}"));
+        format!("; the record at offset {offset} has failed{since} and is tried again{reason}")
     }
 
     /// True if its owner is not known to have begun it.
@@ -154,7 +187,8 @@ impl AssignmentEntry {
             None => format!("{topic}/{partition} has no owner: {why}{}", self.stopped_words()),
             Some(owner) => {
                 let (gap, stage, stopped) = (self.gap_words(), self.stage_words(), self.stopped_words());
-                format!("{topic}/{partition} is owned by {owner}{epoch}: {why}{gap}{stage}{stopped}")
+                let failing = self.failing_words();
+                format!("{topic}/{partition} is owned by {owner}{epoch}: {why}{gap}{stage}{stopped}{failing}")
             }
         }
     }
@@ -167,6 +201,7 @@ impl Assignments {
         let empty = [
             ("STAGE", !has(AssignmentEntry::waits)),
             ("STOPPED", !has(|assignment| assignment.stopped.is_some())),
+            ("FAILING", !has(|assignment| assignment.failing.is_some())),
         ];
         let empty = empty.into_iter().filter(|(_, is_empty)| *is_empty).map(|(column, _)| column);
         empty.chain(["WHY"]).collect()
@@ -175,7 +210,7 @@ impl Assignments {
 
 impl Report for Assignments {
     fn show(&self, page: &mut TextPage) {
-        let headings = ["TOPIC", "PARTITION", "OWNER", "EPOCH", "AGE", "STAGE", "STOPPED", "WHY"];
+        let headings = ["TOPIC", "PARTITION", "OWNER", "EPOCH", "AGE", "STAGE", "STOPPED", "FAILING", "WHY"];
         let mut table = TextTable::new(headings).wide(self.wide_columns());
         for assignment in &self.assignments {
             table.row([
@@ -186,6 +221,7 @@ impl Report for Assignments {
                 age(assignment.since_unix_ms).into(),
                 assignment.stage_cell(),
                 assignment.stopped_cell(),
+                assignment.failing_cell(),
                 (&assignment.why).into(),
             ]);
         }
@@ -232,6 +268,24 @@ mod tests {
         assert_eq!(sentence("granted", ""), format!("{owned}; its owner has not said yet that it has begun"));
         let failing = format!("{owned}; its owner has not begun (failing): no disk");
         assert_eq!(sentence("failing", "no disk"), failing);
+    }
+
+    #[test]
+    fn a_partition_whose_record_fails_says_which_one_and_for_how_long() {
+        let hour_ago = std::time::UNIX_EPOCH.elapsed().unwrap() - std::time::Duration::from_secs(3_605);
+        let hour_ago = i64::try_from(hour_ago.as_millis()).unwrap();
+        let entry = |reason: &str, since_unix_ms| {
+            let failing = Some(v1::FailingRecord { offset: 5, reason: reason.into(), since_unix_ms });
+            let (topic, owner, why) = ("t".into(), "b".into(), "it had no owner".into());
+            let wire = v1::PartitionAssignment { topic, owner, why, epoch: 2, failing, ..Default::default() };
+            AssignmentEntry::from(wire)
+        };
+        let fails = "t/0 is owned by b at epoch 2: it had no owner; the record at offset 5 has failed";
+        assert_eq!(
+            entry("no disk", hour_ago).sentence(),
+            format!("{fails} for 1h and is tried again: no disk")
+        );
+        assert_eq!(entry("", 0).sentence(), format!("{fails} and is tried again"));
     }
 
     #[test]

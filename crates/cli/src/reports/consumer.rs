@@ -29,6 +29,8 @@ pub(crate) struct ConsumerEntry {
     releasing: u32,
     /// Those of the owned ones that stand before a record.
     stopped: u32,
+    /// Those of the owned ones whose next record has failed for long.
+    failing: u32,
     /// Those that it has not begun, or of which it has not said yet that it has.
     not_begun: u32,
     /// Those that it was fenced of, and has not said to have dropped.
@@ -83,6 +85,7 @@ impl From<v1::Consumer> for ConsumerEntry {
             warming: wire.warming,
             releasing: wire.releasing,
             stopped: wire.stopped,
+            failing: wire.failing,
             not_begun: wire.not_begun,
             fenced: wire.fenced,
             session_timeout_ms: wire.session_timeout_ms,
@@ -135,6 +138,11 @@ impl ConsumerEntry {
         if self.stopped == 0 { count } else { count.tone(Tone::Bad) }
     }
 
+    fn failing_cell(&self) -> Cell {
+        let count = Cell::from(self.failing);
+        if self.failing == 0 { count } else { count.tone(Tone::Bad) }
+    }
+
     fn not_begun_cell(&self) -> Cell {
         let count = Cell::from(self.not_begun);
         if self.not_begun == 0 { count } else { count.tone(Tone::Busy) }
@@ -157,7 +165,12 @@ impl ConsumerEntry {
         let because = self.ending_because.as_ref().map_or_else(String::new, |why| format!(": {why}"));
         let sign = |mark: &ConsumerSuspicion| format!(", suspected to be dead ({})", mark.sign);
         let suspected = self.suspected.as_ref().map_or_else(String::new, sign);
-        let parts = [(self.not_begun, "not begun"), (self.stopped, "stopped"), (self.fenced, "fenced of")];
+        let parts = [
+            (self.not_begun, "not begun"),
+            (self.stopped, "stopped"),
+            (self.failing, "failing"),
+            (self.fenced, "fenced of"),
+        ];
         let parts = parts.into_iter().filter(|(count, _)| *count > 0);
         let parts: Vec<String> = parts.map(|(count, what)| format!("{count} {what}")).collect();
         let parts = if parts.is_empty() { String::new() } else { format!(" ({})", parts.join(", ")) };
@@ -174,6 +187,7 @@ impl ConsumerList {
         let empty = [
             ("NOT BEGUN", !has(|consumer| consumer.not_begun > 0)),
             ("STOPPED", !has(|consumer| consumer.stopped > 0)),
+            ("FAILING", !has(|consumer| consumer.failing > 0)),
             ("FENCED", !has(|consumer| consumer.fenced > 0)),
             ("SUSPECTED", !has(|consumer| consumer.suspected.is_some())),
         ];
@@ -192,6 +206,7 @@ impl Report for ConsumerList {
             "RELEASING",
             "NOT BEGUN",
             "STOPPED",
+            "FAILING",
             "FENCED",
             "SUSPECTED",
             "TOPICS",
@@ -212,6 +227,7 @@ impl Report for ConsumerList {
                 consumer.releasing.into(),
                 consumer.not_begun_cell(),
                 consumer.stopped_cell(),
+                consumer.failing_cell(),
                 consumer.fenced_cell(),
                 consumer.suspected_cell(),
                 consumer.topics_text().into(),

@@ -5,9 +5,9 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use kafka_assigner_proto::v1::watch_event::Event;
 use kafka_assigner_proto::v1::{
-    Consumer, ConsumerLoad, ConsumerState, GroupConfig, GroupSummary, Handoff, HandoffEnded, Leader, Mode,
-    PartitionAssignment, Phase, PlannedDeferral, PlannedMove, PlannedStep, Renewal, Standstill, Topic,
-    TopicSource, WarmProgress, WatchEvent,
+    Consumer, ConsumerLoad, ConsumerState, FailingRecord, GroupConfig, GroupSummary, Handoff, HandoffEnded,
+    Leader, Mode, PartitionAssignment, Phase, PlannedDeferral, PlannedMove, PlannedStep, Renewal, Standstill,
+    Topic, TopicSource, WarmProgress, WatchEvent,
 };
 
 /// Since when everything is as it is: so long ago that a test run does not change the age, which is told in days.
@@ -121,7 +121,7 @@ fn consumers() -> Vec<Consumer> {
     };
     vec![
         Consumer { stopped: 1, ..consumer("cache-a", ConsumerState::Active, 2, 0) },
-        consumer("cache-b", ConsumerState::Draining, 2, 0),
+        Consumer { failing: 1, ..consumer("cache-b", ConsumerState::Draining, 2, 0) },
         consumer("cache-c", ConsumerState::Active, 0, 1),
     ]
 }
@@ -146,7 +146,7 @@ fn assignments() -> Vec<PartitionAssignment> {
         owned(0, "cache-a", 1),
         owned(1, "cache-b", 1),
         PartitionAssignment { stopped: Some(standstill()), ..owned(2, "cache-a", 3) },
-        owned(3, "cache-b", 1),
+        PartitionAssignment { failing: Some(failing_record()), ..owned(3, "cache-b", 1) },
         unowned,
     ]
 }
@@ -160,6 +160,10 @@ fn standstill() -> Standstill {
         since_unix_ms: *SINCE,
         is_of_drain: false,
     }
+}
+
+fn failing_record() -> FailingRecord {
+    FailingRecord { offset: 977, reason: "no connection to the database".into(), since_unix_ms: *SINCE }
 }
 
 fn handoff() -> Handoff {

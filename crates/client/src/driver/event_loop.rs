@@ -1,6 +1,5 @@
 //! The loop: one event after the other, the machines' actions after each, and then all that is due by now.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -21,7 +20,7 @@ use super::farewell::StoppedNotice;
 use super::handler_calls::{CallEnd, HandlerCalls};
 use super::parts::ConsumerParts;
 use super::progress::PollProgress;
-use super::reports::{HeartbeatReport, Reports};
+use super::reports::{HandlerReport, HeartbeatReport, Reports};
 use super::service_calls::{Reply, ServiceCalls};
 use super::service_watch::ServiceWatch;
 use super::stopping::{StopStep, Stopping};
@@ -33,7 +32,7 @@ use crate::options::ConsumerOptions;
 use crate::roles::{CallFailure, RoleAction, RoleChange, RoleEvent, Roles};
 use crate::status::ConsumerStatus;
 use crate::stopped::{ConsumerError, Stopped};
-use kafka_assigner_types::id::{Epoch, Incarnation, TopicPartition};
+use kafka_assigner_types::id::{Epoch, Incarnation};
 use kafka_assigner_types::kv::LeaseId;
 use kafka_assigner_types::moment::Moment;
 
@@ -202,7 +201,8 @@ impl<T: Transport, H: PartitionHandler> Driver<T, H> {
         self.send_acks();
         if self.reports.may_be_due(now) {
             self.held.see_progress(now);
-            let report = self.report(None);
+            let report =
+                self.report(HandlerReport { stopped: self.calls.stopped(), ..HandlerReport::default() });
             if self.reports.is_due(now, &report) {
                 self.session_event(Event::ReportDue);
             }
@@ -279,15 +279,16 @@ impl<T: Transport, H: PartitionHandler> Driver<T, H> {
 
     fn send_heartbeat(&mut self, heartbeat: SendHeartbeat) {
         let poll_progress = self.progress.count(self.now(), |bound| self.calls.is_stuck(bound));
-        let report = self.report(self.calls.committed().as_ref());
+        let (failing, committed) = (self.calls.failing(), self.calls.committed());
+        let report = self.report(HandlerReport { stopped: self.calls.stopped(), failing, committed });
         self.reports.sent(self.now(), &report);
         self.service.heartbeat(heartbeat, poll_progress, report);
     }
 
-    /// The report that a heartbeat would carry now. `committed` is the handler's answer about commits; without it the report says
-    /// nothing of them. A commit alone never makes a heartbeat due, so the handler is asked with a heartbeat only.
-    fn report(&self, committed: Option<&BTreeMap<TopicPartition, Epoch>>) -> HeartbeatReport {
-        let report = HeartbeatReport::of(&self.roles, &self.held, self.calls.stopped(), committed);
+    /// The report that a heartbeat would carry now, with what the handler reports. Commits and records that fail never make a heartbeat
+    /// due, so of these it is asked with a heartbeat only.
+    fn report(&self, handler: HandlerReport) -> HeartbeatReport {
+        let report = HeartbeatReport::of(&self.roles, &self.held, handler);
         match self.roles.is_leaving() {
             true => self.reports.of_who_leaves(report),
             false => report,

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use kafka_assigner_proto::v1::{
-    self, BusyPartition, FencedPartition, UnbegunPartition, UnbegunPartitions, UncommittedPartition,
-    UncommittedPartitions, WarmProgress,
+    self, BusyPartition, FailingPartitions, FencedPartition, UnbegunPartition, UnbegunPartitions,
+    UncommittedPartition, UncommittedPartitions, WarmProgress,
 };
 use kafka_assigner_types::id::{Epoch, HandoffId, TopicPartition};
 use kafka_assigner_types::moment::Moment;
@@ -13,7 +13,7 @@ use kafka_assigner_types::stops::MOST_STOPPED;
 
 use super::contexts::HeldPartitions;
 use crate::roles::{Roles, UnbegunCause, UnbegunRole};
-use crate::status::StoppedPartition;
+use crate::status::{FailingPartition, StoppedPartition};
 
 /// The shortest time between two heartbeats for a report's sake. A report extends a deadline of at least 1 s; between
 /// two heartbeats that the claim needs there may be ten minutes.
@@ -42,6 +42,19 @@ pub(super) struct HeartbeatReport {
     pub(super) unbegun: UnbegunPartitions,
     /// The partitions that it owns without a commit; `None` = the handler never commits, or they are too many.
     pub(super) uncommitted: Option<UncommittedPartitions>,
+    /// The partitions whose next record fails, for people: no report is due for their sake.
+    pub(super) failing: FailingPartitions,
+}
+
+/// The report of a handler about the partitions that it works on.
+#[derive(Debug, Default)]
+pub(super) struct HandlerReport {
+    /// Those that stand.
+    pub(super) stopped: Vec<StoppedPartition>,
+    /// Those whose next record has failed for long.
+    pub(super) failing: Vec<FailingPartition>,
+    /// Those of which it has committed an offset, under the epoch of its grant; `None` = it never commits, or was not asked.
+    pub(super) committed: Option<BTreeMap<TopicPartition, Epoch>>,
 }
 
 /// The longest reason that is told, in bytes: with the most partitions it leaves more than half of a request, which has at
@@ -57,15 +70,13 @@ const MOST_UNCOMMITTED: usize = 100;
 /// The longest text of a failure that is told with one of them, in bytes: as much as the service keeps.
 const MOST_FAILURE: usize = 100;
 
+/// The most partitions that are named as failing: as many as the service heeds.
+const MOST_FAILING: usize = 100;
+
 impl HeartbeatReport {
-    /// The report of what is going on now. `committed` is the handler's word about each partition that it has committed an
-    /// offset of, under the epoch of its grant.
-    pub(super) fn of(
-        roles: &Roles,
-        held: &HeldPartitions,
-        stopped: Vec<StoppedPartition>,
-        committed: Option<&BTreeMap<TopicPartition, Epoch>>,
-    ) -> Self {
+    /// The report of what is going on now, with what the handler reports.
+    pub(super) fn of(roles: &Roles, held: &HeldPartitions, handler: HandlerReport) -> Self {
+        let HandlerReport { stopped, failing, committed } = handler;
         let busy = roles.busy().chain(ending_records(roles, held)).map(|(at, handoff)| BusyPartition {
             topic: at.topic.to_string(),
             partition: at.kafka_number(),
@@ -75,7 +86,8 @@ impl HeartbeatReport {
         let stopped = stopped.take(MOST_STOPPED).map(wire_stopped);
         let unbegun = unbegun(roles, held);
         let dropped = dropped(roles, held);
-        let uncommitted = committed.and_then(|committed| uncommitted(roles.owned_epochs(), committed));
+        let uncommitted = committed.and_then(|committed| uncommitted(roles.owned_epochs(), &committed));
+        let failing = wire_failing(failing.into_iter().filter(|failing| roles.is_owner(&failing.partition)));
         Self {
             warming: held.warming(),
             busy: busy.collect(),
@@ -83,6 +95,7 @@ impl HeartbeatReport {
             unbegun,
             dropped,
             uncommitted,
+            failing,
         }
     }
 
@@ -177,6 +190,25 @@ fn wire_stopped(stopped: StoppedPartition) -> v1::StoppedPartition {
     }
 }
 
+/// The first of the partitions whose next record fails, and the number of the others.
+fn wire_failing(mut failing: impl Iterator<Item = FailingPartition>) -> FailingPartitions {
+    let partitions = failing.by_ref().take(MOST_FAILING).map(wire_failure).collect();
+    FailingPartitions { partitions, unnamed: u32::try_from(failing.count()).unwrap_or(u32::MAX) }
+}
+
+fn wire_failure(failing: FailingPartition) -> v1::FailingPartition {
+    let FailingPartition { partition, epoch, offset, mut reason, since_unix_ms } = failing;
+    reason.truncate(reason.floor_char_boundary(MOST_FAILURE));
+    v1::FailingPartition {
+        topic: partition.topic.to_string(),
+        partition: partition.kafka_number(),
+        epoch: epoch.0,
+        offset: offset.get(),
+        reason,
+        since_unix_ms,
+    }
+}
+
 /// The partitions in which a handoff waits for the end of a record that is in the works.
 fn ending_records<'a>(
     roles: &'a Roles,
@@ -201,8 +233,9 @@ impl Reports {
 
     /// Notes what is sent now.
     pub(super) fn sent(&mut self, now: Moment, report: &HeartbeatReport) {
-        // A handler that commits has a word about that with each heartbeat, which is never due for it.
-        let sent = HeartbeatReport { uncommitted: None, ..report.clone() };
+        // Of commits, and of records that fail, each heartbeat tells, and none is ever due for them.
+        let (uncommitted, failing) = (None, FailingPartitions::default());
+        let sent = HeartbeatReport { uncommitted, failing, ..report.clone() };
         *self = Self { sent, at: now, grants_differ_since: None };
     }
 
@@ -436,6 +469,33 @@ mod tests {
         let all = Some(UncommittedPartitions::default());
         reports.sent(at(0), &HeartbeatReport { uncommitted: all, ..HeartbeatReport::default() });
         assert_eq!(reports.next_wake(at(5_000), || false), None, "they are told with the next heartbeat");
+    }
+
+    /// Nothing is decided by them: a heartbeat comes anyway.
+    #[test]
+    fn no_report_is_due_for_records_that_fail() {
+        let mut reports = Reports::since(at(0));
+        let failing = |number| wire_failing(std::iter::once(fails(number, "no disk")));
+        let report = |number| HeartbeatReport { failing: failing(number), ..HeartbeatReport::default() };
+        reports.sent(at(0), &report(0));
+        assert_eq!(reports.next_wake(at(5_000), || false), None);
+        assert!(!reports.is_due(at(60_000), &report(1)));
+    }
+
+    fn fails(number: u32, reason: &str) -> FailingPartition {
+        let partition = TopicPartition::new("t".parse().unwrap(), number);
+        let (epoch, offset, reason) = (Epoch(7), Offset::ZERO, reason.to_owned());
+        FailingPartition { partition, epoch, offset, reason, since_unix_ms: 9 }
+    }
+
+    #[test]
+    fn of_many_partitions_whose_record_fails_the_first_are_named_and_the_others_counted() {
+        let long = format!("{}é", "x".repeat(MOST_FAILURE - 1));
+        let told = wire_failing((0..150).map(|number| fails(number, &long)));
+        assert_eq!((told.partitions.len(), told.unnamed), (MOST_FAILING, 50));
+        let last = &told.partitions[MOST_FAILING - 1];
+        assert_eq!((last.partition, last.epoch, last.since_unix_ms), (99, 7, 9));
+        assert_eq!(last.reason.len(), MOST_FAILURE - 1, "cut between two characters");
     }
 
     #[test]

@@ -90,6 +90,7 @@ impl<T: Transport> ServiceCalls<T> {
             unbegun: Some(report.unbegun),
             dropped: report.dropped,
             uncommitted: report.uncommitted,
+            failing: Some(report.failing),
             stream: Some(stream),
         };
         let transport = self.transport.clone();

@@ -6,8 +6,8 @@ use kafka_assigner_client::{
 };
 use kafka_assigner_proto::v1::assignment_command::Command;
 use kafka_assigner_proto::v1::{
-    AssignedPartition, Assignment, DeregisterMode, FenceReason, GoAway, Release, ReleasePartition, Snapshot,
-    UnassignedPartition, Warm, WarmPartition,
+    self, AssignedPartition, Assignment, DeregisterMode, FailingPartitions, FenceReason, GoAway, Release,
+    ReleasePartition, Snapshot, UnassignedPartition, Warm, WarmPartition,
 };
 use kafka_assigner_session::Clock;
 use tokio::task::JoinHandle;
@@ -231,6 +231,34 @@ async fn the_status_shows_the_owned_partitions_whose_next_record_fails() {
     running.recorder.fails(Vec::new());
     sleep(Duration::from_secs(11)).await;
     assert_eq!(running.handle.status().failing, []);
+}
+
+#[tokio::test(start_paused = true)]
+async fn each_heartbeat_names_the_owned_partitions_whose_next_record_fails() {
+    let running = owning(options(), Manner::Plain).await;
+    let told = || running.fake.failing().pop().flatten().expect("a client of this version tells");
+    let fails = |number: u32| {
+        let partition = TopicPartition::try_from(("t", number)).expect("valid");
+        let (epoch, offset) = (Epoch(5), Offset::new(5).expect("valid"));
+        FailingPartition { partition, epoch, offset, reason: "no disk".to_owned(), since_unix_ms: 7 }
+    };
+    sleep(Duration::from_secs(11)).await;
+    assert_eq!(told(), FailingPartitions::default());
+    let before = running.fake.heartbeats();
+    running.recorder.fails(vec![fails(0), fails(1)]);
+    sleep(Duration::from_secs(31)).await;
+    let (topic, reason) = ("t".to_owned(), "no disk".to_owned());
+    let (partition, epoch, offset, since_unix_ms) = (0, 5, 5, 7);
+    let named = v1::FailingPartition { topic, partition, epoch, offset, reason, since_unix_ms };
+    assert_eq!(
+        told(),
+        FailingPartitions { partitions: vec![named], unnamed: 0 },
+        "the other one is not owned"
+    );
+    assert!(running.fake.heartbeats() - before <= 4, "no heartbeat is due for its sake");
+    running.recorder.fails(Vec::new());
+    sleep(Duration::from_secs(11)).await;
+    assert_eq!(told(), FailingPartitions::default());
 }
 
 /// The word of a preparation that it can't build the state of the partition.

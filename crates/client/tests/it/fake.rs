@@ -8,8 +8,8 @@ use async_trait::async_trait;
 use kafka_assigner_proto::v1::assignment_command::Command;
 use kafka_assigner_proto::v1::{
     AckOutcome, AckResult, AssignmentCommand, BusyPartition, Caller, DeregisterMode, DeregisterRequest,
-    DeregisterResponse, FenceReason, Fenced, HeartbeatOutcome, HeartbeatRequest, HeartbeatResponse,
-    PartitionAck, RegisterRequest, SessionInfo, Snapshot, StoppedPartition,
+    DeregisterResponse, FailingPartitions, FenceReason, Fenced, HeartbeatOutcome, HeartbeatRequest,
+    HeartbeatResponse, PartitionAck, RegisterRequest, SessionInfo, Snapshot, StoppedPartition,
 };
 use kafka_assigner_session::{Acks, CommandStream, Transport};
 use tokio::sync::{mpsc, watch};
@@ -58,6 +58,7 @@ struct State {
     progress: Vec<u64>,
     busy: Vec<Vec<BusyPartition>>,
     stopped: Vec<Vec<StoppedPartition>>,
+    failing: Vec<Option<FailingPartitions>>,
     deregistered: Vec<String>,
 }
 
@@ -91,6 +92,7 @@ impl Fake {
             progress: Vec::new(),
             busy: Vec::new(),
             stopped: Vec::new(),
+            failing: Vec::new(),
             deregistered: Vec::new(),
         };
         Self { state: Arc::new(Mutex::new(state)), asked: watch::Sender::default() }
@@ -172,6 +174,11 @@ impl Fake {
     /// The partitions that each heartbeat named as standing.
     pub(crate) fn stopped(&self) -> Vec<Vec<StoppedPartition>> {
         self.state().stopped.clone()
+    }
+
+    /// The partitions that each heartbeat named as ones whose next record fails.
+    pub(crate) fn failing(&self) -> Vec<Option<FailingPartitions>> {
+        self.state().failing.clone()
     }
 
     /// The partitions that each heartbeat named as busy.
@@ -262,6 +269,7 @@ impl Transport for Fake {
             state.progress.push(request.poll_progress);
             state.busy.push(request.busy);
             state.stopped.push(request.stopped);
+            state.failing.push(request.failing);
             assert_eq!(request.lease, state.leases, "a heartbeat of another session");
             state.pulse
         };

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use kafka_assigner_types::mode::Mode;
 
-use super::{BegunReport, Extra, Version};
+use super::{BegunReport, Extra, FailingReport, Version};
 use crate::reason::FenceReason;
 use kafka_assigner_types::id::{Epoch, HandoffId, Incarnation};
 use kafka_assigner_types::moment::WallMillis;
@@ -66,6 +66,10 @@ pub struct Consumer {
     /// Its report about the grants that it has not begun; `None`: it does not tell.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub begun: Option<BegunReport>,
+    /// Its report about the partitions that it owns and whose next record fails. An instance of an earlier version keeps it as it
+    /// is, and what it says of other grants than the present ones does not count.
+    #[serde(default, skip_serializing_if = "FailingReport::is_empty")]
+    pub failing: FailingReport,
     /// The mark that its process seems to be dead; `None`: nothing speaks for it. Whoever confirms a heartbeat or a resume
     /// of the session removes it first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -225,6 +229,7 @@ impl Consumer {
             busy: BTreeMap::new(),
             least_mode: None,
             begun: None,
+            failing: FailingReport::default(),
             suspected: None,
             fenced: BTreeMap::new(),
             endpoint: String::new(),

@@ -6,10 +6,11 @@ use std::time::Duration;
 use super::TestGroup;
 use crate::ack::{self, Ack, Drained, Judged, MemberAck, Verdict};
 use crate::begun::{self, StreamReach, ToldGrants};
+use crate::failing::{self, ToldFailures};
 use crate::key::Key;
 use crate::record::{
-    Assignment, Capability, Consumer, DeathSign, Extra, Progress, Renewal, Router, Suspicion, Taken,
-    UnbegunGrant, UnbegunReason, encode,
+    Assignment, Capability, Consumer, DeathSign, Extra, Progress, RecordFailure, Renewal, Router, Suspicion,
+    Taken, UnbegunGrant, UnbegunReason, encode,
 };
 use crate::route::{Route, route};
 use crate::session::{self, Leaving};
@@ -244,6 +245,33 @@ impl TestGroup {
         let Some(report) = begun::news(&self.state, member, &registration, told) else { return false };
         let begun = Some(report);
         self.rewrite(member, registration.lease, &Consumer { begun, ..(*registration).clone() });
+        true
+    }
+
+    /// The member's heartbeat names its partitions whose next record fails, each with the offset of the record, and says how many
+    /// others there are; an instance records what is news. Returns whether anything is.
+    ///
+    /// # Panics
+    /// If the member is not registered, or an offset is none.
+    pub fn report_failing(&mut self, member: &Member, named: &[(TopicPartition, i64)], unnamed: u32) -> bool {
+        let failure = |(at, offset): &(TopicPartition, i64)| {
+            let epoch = self.state.assignment(at).map(Assignment::held_epoch).unwrap_or_default();
+            let offset = Offset::new(*offset).expect("an offset");
+            let (reason, since, extra) = ("no disk".to_owned(), WallMillis(7), Extra::new());
+            (at.clone(), RecordFailure { epoch, offset, reason, since, extra })
+        };
+        let named = named.iter().map(failure).collect();
+        self.report_failures(member, ToldFailures { named, unnamed })
+    }
+
+    /// [`report_failing`](Self::report_failing) with all that a report can say.
+    ///
+    /// # Panics
+    /// If the member is not registered.
+    pub fn report_failures(&mut self, member: &Member, told: ToldFailures) -> bool {
+        let registration = self.state.registration(&member.name).expect("it is registered").clone();
+        let Some(failing) = failing::news(&self.state, member, &registration, told) else { return false };
+        self.rewrite(member, registration.lease, &Consumer { failing, ..(*registration).clone() });
         true
     }
 

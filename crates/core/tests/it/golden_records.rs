@@ -208,6 +208,7 @@ fn stories() -> BTreeSet<Line> {
     failures(&mut notes);
     stops(&mut notes);
     grants(&mut notes);
+    failing(&mut notes);
     history(&mut notes);
     notes.0
 }
@@ -242,6 +243,17 @@ fn grants(notes: &mut Notes) {
     group.pass();
     group.later(Duration::from_secs(301));
     notes.settle(&mut group);
+}
+
+/// Records that fail for long, by name and beyond that.
+fn failing(notes: &mut Notes) {
+    let mut group = TestGroup::with_topics(&[("T0", 3)]);
+    let a = join(&mut group, "A1");
+    notes.settle(&mut group);
+    for unnamed in 0..2 {
+        group.report_failing(&a, &[(tp("T0", 0), 5)], unnamed);
+        notes.take(&group);
+    }
 }
 
 fn group(mode: Mode) -> TestGroup {

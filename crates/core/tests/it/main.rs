@@ -7,6 +7,7 @@ mod busy;
 mod committed;
 mod concerns;
 mod earlier_group;
+mod failing;
 mod fences;
 mod following;
 mod gaps;

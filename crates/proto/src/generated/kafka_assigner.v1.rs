@@ -503,6 +503,44 @@ pub struct HeartbeatRequest {
     /// that does not tell, that never commits, or that would have to name more than 100.
     #[prost(message, optional, tag = "26")]
     pub uncommitted: ::core::option::Option<UncommittedPartitions>,
+    /// The partitions that it owns and whose next record has failed for long (the client library: for a minute), and is tried again.
+    /// Each heartbeat lists all of them; no heartbeat is due for their sake. For people: they are shown, and nothing is decided by
+    /// them. Unset = a client that does not tell: what it listed before stays.
+    #[prost(message, optional, tag = "27")]
+    pub failing: ::core::option::Option<FailingPartitions>,
+}
+/// The partitions that a consumer owns and whose next record fails again and again.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct FailingPartitions {
+    /// At most 100 are heeded, the others are counted.
+    #[prost(message, repeated, tag = "1")]
+    pub partitions: ::prost::alloc::vec::Vec<FailingPartition>,
+    /// The number of those that are not named.
+    #[prost(uint32, tag = "2")]
+    pub unnamed: u32,
+}
+/// A partition whose next record fails and is tried again. It does not stand: see StoppedPartition for one that does.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct FailingPartition {
+    /// The topic.
+    #[prost(string, tag = "1")]
+    pub topic: ::prost::alloc::string::String,
+    /// The partition, from 0.
+    #[prost(int32, tag = "2")]
+    pub partition: i32,
+    /// The epoch of the grant. An entry with another epoch than the present one is passed over.
+    #[prost(uint64, tag = "3")]
+    pub epoch: u64,
+    /// The offset of the record; an entry with a negative one is passed over.
+    #[prost(int64, tag = "4")]
+    pub offset: i64,
+    /// The last error, for people; at most 100 characters of it are kept. Another error of the same record is no news.
+    #[prost(string, tag = "5")]
+    pub reason: ::prost::alloc::string::String,
+    /// The time of the first failure under this grant by the client's clock, in milliseconds since 1970, for people; 0 or
+    /// negative = unknown. One that lies ahead counts as now.
+    #[prost(int64, tag = "6")]
+    pub since_unix_ms: i64,
 }
 /// A partition that the service has taken from a consumer which never let it go, while its session goes on.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -3531,6 +3569,9 @@ pub struct Consumer {
     /// The number of partitions that it was fenced of, since it never let them go, and that it has not said to have dropped.
     #[prost(uint32, tag = "22")]
     pub fenced: u32,
+    /// The number of partitions that it owns and whose next record has failed for long, as it said with its last heartbeats.
+    #[prost(uint32, tag = "23")]
+    pub failing: u32,
 }
 /// A session whose process seems to be dead: it is given nothing, and taken over unless it is heard.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -3620,6 +3661,24 @@ pub struct PartitionAssignment {
     /// The last error of an owner that has not begun, for people; empty = none.
     #[prost(string, tag = "13")]
     pub stage_message: ::prost::alloc::string::String,
+    /// The next record, where its owner says that it has failed for long and is tried again; unset = it says nothing of the kind,
+    /// or does not name the partition among more than 100. It is shown up to a heartbeat and 10 s later than it is so.
+    #[prost(message, optional, tag = "14")]
+    pub failing: ::core::option::Option<FailingRecord>,
+}
+/// A record that fails again and again, as the owner of its partition told it. The partition does not stand.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct FailingRecord {
+    /// The offset of the record.
+    #[prost(int64, tag = "1")]
+    pub offset: i64,
+    /// The last error when the report was written, for people; empty = it was not told.
+    #[prost(string, tag = "2")]
+    pub reason: ::prost::alloc::string::String,
+    /// The time of its first failure under the present grant, in milliseconds since 1970 by the consumer's clock, for people; 0 =
+    /// unknown.
+    #[prost(int64, tag = "3")]
+    pub since_unix_ms: i64,
 }
 /// A partition that stands before a record that its owner could not handle.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]

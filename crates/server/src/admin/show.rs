@@ -5,6 +5,7 @@ use std::time::Duration;
 use kafka_assigner_core::begun::{GrantStage, grant_stage};
 use kafka_assigner_core::counts::{self, GroupCounts, is_owned};
 use kafka_assigner_core::explain::waits_for;
+use kafka_assigner_core::failing;
 use kafka_assigner_core::leader::{busy_member, phase_bound};
 use kafka_assigner_core::record::{self, Handoff, Source, Standing};
 use kafka_assigner_core::state::{Entry, GroupState};
@@ -157,6 +158,7 @@ fn roles(state: &GroupState, name: &MemberName, entry: &Entry<record::Consumer>)
             None => {}
         }
     }
+    shown.failing = member.map_or(0, |member| count(failing::count(state, &member)));
     shown
 }
 
@@ -189,6 +191,7 @@ pub(super) fn assignment(state: &GroupState, at: &TopicPartition) -> v1::Partiti
     }
     shown.stopped = stops::standing(state, at).map(standstill);
     (shown.stage, shown.stage_message) = stage(state, at);
+    shown.failing = failing::failure(state, at).map(failing_record);
     if let Some(error) = state.error_at(at) {
         shown.why = format!("a record can't be read: {error}");
     }
@@ -214,6 +217,14 @@ pub(super) fn standstill(stop: &record::Stop) -> v1::Standstill {
         earlier_consumer: stop.earlier.as_ref().map(ToString::to_string).unwrap_or_default(),
         since_unix_ms: unix_ms(stop.since),
         is_of_drain: stop.is_of_drain,
+    }
+}
+
+fn failing_record(failure: &record::RecordFailure) -> v1::FailingRecord {
+    v1::FailingRecord {
+        offset: failure.offset.get(),
+        reason: failure.reason.clone(),
+        since_unix_ms: unix_ms(failure.since),
     }
 }
 

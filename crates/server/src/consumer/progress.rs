@@ -1,19 +1,23 @@
-//! Progress that heartbeats report: of warm-ups, of grants, of records in the works, and of processing itself.
+//! Progress that heartbeats report: of warm-ups, of grants, of records in the works and of those that fail, and of processing
+//! itself.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use kafka_assigner_core::begun;
+use kafka_assigner_core::failing;
 use kafka_assigner_core::key::Key;
 use kafka_assigner_core::reason::FenceReason;
-use kafka_assigner_core::record::{BegunReport, Consumer, Extra, Progress, encode};
+use kafka_assigner_core::record::{BegunReport, Consumer, Extra, FailingReport, Progress, encode};
 use kafka_assigner_core::session;
 use kafka_assigner_core::state::{GroupState, Versioned};
 use kafka_assigner_proto::v1::{BusyPartition, HeartbeatRequest, WarmProgress};
 use kafka_assigner_types::id::{HandoffId, Member};
 use kafka_assigner_types::kv::{Compare, Must, Op, Txn};
+use kafka_assigner_types::moment::WallMillis;
 use kafka_assigner_types::name::MemberName;
 
+use super::failing::told_failures;
 use super::grants::told_grants;
 use super::service::ConsumerService;
 use crate::convert;
@@ -45,8 +49,9 @@ impl ConsumerService {
 
     /// Writes what is news. What is not written is reported again with the next heartbeat.
     async fn write_progress(&self, group: &ServedGroup, member: &Member, request: &HeartbeatRequest) {
+        let wall = self.instance.options().wall.now();
         let txn = group.read(|state| {
-            let reported = MemberReport::of(state, member, request)?;
+            let reported = MemberReport::of(state, member, request, wall)?;
             let may_write = group.sessions().may_write(state, member, reported.interval(state));
             may_write.then(|| reported.write(state))
         });
@@ -80,11 +85,18 @@ struct MemberReport<'s> {
     busy: BTreeMap<String, HandoffId>,
     /// The news of the grants that it has not begun.
     begun: Option<BegunReport>,
+    /// The news of the partitions whose next record fails.
+    failing: Option<FailingReport>,
 }
 
 impl<'s> MemberReport<'s> {
     /// `None` where the session is not there, or nothing is news.
-    fn of(state: &'s GroupState, member: &'s Member, request: &HeartbeatRequest) -> Option<Self> {
+    fn of(
+        state: &'s GroupState,
+        member: &'s Member,
+        request: &HeartbeatRequest,
+        wall: WallMillis,
+    ) -> Option<Self> {
         let entry = state.registration_of(member)?;
         let warming = request.warming.iter().filter_map(|item| warm_up(state, member, item));
         let progress = warming.take(Consumer::MOST_PROGRESS).collect();
@@ -92,8 +104,11 @@ impl<'s> MemberReport<'s> {
         let busy = busy.take(Consumer::MOST_PROGRESS).collect();
         let told = told_grants(state, member, request);
         let begun = told.and_then(|told| begun::news(state, member, entry, told));
-        let is_news = differs(&progress, &entry.progress) || busy != entry.busy || begun.is_some();
-        is_news.then_some(Self { name: &member.name, entry, progress, busy, begun })
+        let failures = told_failures(request, wall);
+        let failing = failures.and_then(|told| failing::news(state, member, entry, told));
+        let is_news =
+            differs(&progress, &entry.progress) || busy != entry.busy || begun.is_some() || failing.is_some();
+        is_news.then_some(Self { name: &member.name, entry, progress, busy, begun, failing })
     }
 
     /// Progress is written at most every quarter of the deadline that it extends, who is busy at once, and soon that there is an
@@ -105,13 +120,15 @@ impl<'s> MemberReport<'s> {
         let grants = grants.map(|next| begun::write_interval(state, self.entry.begun.as_ref(), next));
         let busy = (self.busy != self.entry.busy).then_some(BUSY_INTERVAL);
         let estimates = changes_estimates(&self.progress, &self.entry.progress).then_some(ESTIMATE_INTERVAL);
-        busy.into_iter().chain(grants).chain(estimates).fold(warm, Duration::min)
+        let failing = self.failing.as_ref().map(|_| failing::WRITE_INTERVAL);
+        busy.into_iter().chain(grants).chain(estimates).chain(failing).fold(warm, Duration::min)
     }
 
     fn write(self, state: &GroupState) -> Txn {
-        let Self { name, entry, progress, busy, begun } = self;
+        let Self { name, entry, progress, busy, begun, failing } = self;
         let begun = begun.or_else(|| entry.begun.clone());
-        let next = Consumer { progress, busy, begun, ..Consumer::clone(entry) };
+        let failing = failing.unwrap_or_else(|| entry.failing.clone());
+        let next = Consumer { progress, busy, begun, failing, ..Consumer::clone(entry) };
         let key = state.layout().encode(&Key::Consumer(name.clone()));
         let guard = Compare::new(key.clone(), Must::HaveModRevision(entry.mod_revision));
         Txn::guarded(vec![guard], vec![Op::put_leased(key, encode(&next), entry.lease)])

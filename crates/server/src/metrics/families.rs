@@ -67,6 +67,7 @@ pub(super) struct Families {
     pub(super) switching: Family<GroupLabel, Gauge>,
     pub(super) stopped: Family<ReasonLabel, Gauge>,
     pub(super) not_begun: Family<ReasonLabel, Gauge>,
+    pub(super) failing: Family<GroupLabel, Gauge>,
     pub(super) lag: Family<GroupLabel, Gauge>,
     pub(super) histories: Counter,
     pub(super) ahead: Family<GroupLabel, Counter>,
@@ -114,6 +115,7 @@ impl Metrics {
             switching: Family::default(),
             stopped: Family::default(),
             not_begun: Family::default(),
+            failing: Family::default(),
             lag: Family::default(),
             histories: Counter::default(),
             ahead: Family::default(),
@@ -384,6 +386,11 @@ impl Families {
             "partitions_not_begun",
             "Partitions that their owners have not begun, by the reason that they tell",
             self.not_begun.clone(),
+        );
+        registry.register(
+            "partitions_failing",
+            "Partitions whose next record has failed for long and is tried again, as their owners say",
+            self.failing.clone(),
         );
         registry.register("partitions_unowned", "Partitions without a living owner", self.unowned.clone());
         registry.register_with_unit(

@@ -112,6 +112,7 @@ impl Observer {
             let count = counted.not_begun.get(reason).copied().unwrap_or_default();
             families.not_begun.get_or_create(&because(&self.group, reason)).set(whole(count));
         }
+        families.failing.get_or_create(&group).set(whole(counted.failing));
         for phase in Phase::ALL {
             let label = PhaseLabel { group: self.group.to_string(), phase: phase.to_string() };
             let count = counted.handoffs.get(&phase).copied().unwrap_or_default();
@@ -179,6 +180,7 @@ impl Drop for Observer {
         for reason in not_begun_reasons() {
             families.not_begun.remove(&because(&self.group, reason));
         }
+        families.failing.remove(&group);
         families.oldest_phase.remove(&group);
         families.lag.remove(&group);
         for phase in Phase::ALL {
@@ -307,6 +309,23 @@ mod tests {
         assert!(text.contains(&line("granted", 0)) && text.contains(&line("failing", 1)), "{text}");
         drop(observer);
         assert!(!shown(&registry).contains("partitions_not_begun{"), "another instance shows them");
+    }
+
+    #[tokio::test]
+    async fn partitions_whose_record_fails_are_shown_until_it_is_handled() {
+        let mut registry = Registry::default();
+        let mut observer = Observer::new(Metrics::new(&mut registry), "g".parse().unwrap());
+        let mut lab = TestGroup::with_topics(&[("t", 3)]);
+        let a = lab.join("a");
+        lab.settle();
+        for (named, unnamed, count) in [(&[][..], 0, 0), (&[(tp("t", 0), 5)], 1, 2), (&[], 0, 0)] {
+            lab.report_failing(&a, named, unnamed);
+            observer.show(&counts(&lab.state), Duration::ZERO);
+            let text = shown(&registry);
+            assert!(text.contains(&format!("partitions_failing{{group=\"g\"}} {count}")), "{text}");
+        }
+        drop(observer);
+        assert!(!shown(&registry).contains("partitions_failing{"), "another instance shows them");
     }
 
     #[tokio::test(start_paused = true)]

@@ -9,6 +9,7 @@ mod contained;
 mod deaf;
 mod deleted;
 mod exclusive;
+mod failing;
 mod faults;
 mod grants;
 mod handoffs;

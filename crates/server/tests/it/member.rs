@@ -7,11 +7,12 @@ use kafka_assigner_proto::v1::assignment_command::Command;
 use kafka_assigner_proto::v1::kafka_assigner_server::KafkaAssigner;
 use kafka_assigner_proto::v1::{
     AckOutcome, AckResult, AssignedPartition, AssignmentCommand, BusyPartition, Caller, Capability,
-    CatchUpPartition, DeregisterMode, DeregisterRequest, DrainPartition, DrainedPartition, Fenced,
-    FencedPartition, GoAway, HeartbeatRequest, HeartbeatResponse, PartitionAck, PartitionCaughtUpRequest,
-    PartitionDrainedRequest, PartitionReadyRequest, PartitionReleasedRequest, PartitionRestedRequest,
-    PartitionTakenRequest, RegisterRequest, ReleasePartition, Renewal, Seen, StoppedPartition, StreamState,
-    UnbegunPartition, UnbegunPartitions, WarmFailedRequest, WarmFailure, WarmPartition, WarmProgress,
+    CatchUpPartition, DeregisterMode, DeregisterRequest, DrainPartition, DrainedPartition, FailingPartition,
+    FailingPartitions, Fenced, FencedPartition, GoAway, HeartbeatRequest, HeartbeatResponse, PartitionAck,
+    PartitionCaughtUpRequest, PartitionDrainedRequest, PartitionReadyRequest, PartitionReleasedRequest,
+    PartitionRestedRequest, PartitionTakenRequest, RegisterRequest, ReleasePartition, Renewal, Seen,
+    StoppedPartition, StreamState, UnbegunPartition, UnbegunPartitions, WarmFailedRequest, WarmFailure,
+    WarmPartition, WarmProgress,
 };
 use kafka_assigner_server::Commands;
 use tokio::time::timeout;
@@ -292,6 +293,12 @@ impl Member {
     pub(crate) async fn unbegun(&self, partitions: Vec<UnbegunPartition>) -> HeartbeatResponse {
         let unbegun = Some(UnbegunPartitions { partitions, unnamed: 0 });
         self.report(HeartbeatRequest { unbegun, ..HeartbeatRequest::default() }).await.expect("an answer")
+    }
+
+    /// Sends a heartbeat that names the partitions whose next record fails.
+    pub(crate) async fn failing(&self, partitions: Vec<FailingPartition>) -> HeartbeatResponse {
+        let failing = Some(FailingPartitions { partitions, unnamed: 0 });
+        self.report(HeartbeatRequest { failing, ..HeartbeatRequest::default() }).await.expect("an answer")
     }
 
     /// Sends a heartbeat that names the fenced partitions that it has dropped.

@@ -4,6 +4,7 @@
 
 mod client;
 mod etcd;
+mod failing;
 // The scripted service of the client's own tests.
 #[expect(dead_code, reason = "the client's tests use the rest of the service")]
 #[path = "../../../../crates/client/tests/it/fake.rs"]

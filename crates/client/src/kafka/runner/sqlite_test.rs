@@ -92,10 +92,16 @@ async fn a_rebuild_begins_with_the_last_snapshot_and_at_the_start_where_that_is_
     let first = RECORDS - i64::try_from(read.len()).expect("small");
     assert!(first >= saved.next_offset.get() && first > 0, "{read:?}");
     assert_eq!(read, (first..RECORDS).collect::<Vec<_>>());
-    for damage in ["bytes = x'39'", "form = 2"] {
+    for (name, damage) in [("bytes.db", "bytes = x'39'"), ("form.db", "form = 2")] {
+        // A database of its own: an owner that has stopped may still save.
+        let path = folder.path().join(name);
+        let damaged = SqliteSnapshots::new(&path).expect("a new database");
+        damaged.save(&partition(), saved.clone()).await.expect("it is saved");
         let database = rusqlite::Connection::open(&path).expect("it is there");
-        database.execute(&format!("UPDATE snapshots SET {damage}"), ()).expect("it has a row");
-        assert_eq!(own(&broker, &snapshots).await, (0..RECORDS).collect::<Vec<_>>(), "{damage}");
-        snapshots.save(&partition(), saved.clone()).await.expect("it is saved");
+        assert_eq!(
+            database.execute(&format!("UPDATE snapshots SET {damage}"), ()).expect("it is changed"),
+            1
+        );
+        assert_eq!(own(&broker, &damaged).await, (0..RECORDS).collect::<Vec<_>>(), "{damage}");
     }
 }
