@@ -46,7 +46,7 @@ pub(crate) struct RequestId(pub(crate) u64);
 
 /// Numbers the turns of all requests. One that is started again has another turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct Turn(pub(crate) u64);
+pub(crate) struct LaneTurn(pub(crate) u64);
 
 /// The requests for one partition.
 #[derive(Debug, Default)]
@@ -59,9 +59,9 @@ pub(crate) struct Lane {
     is_proven: bool,
     queue: BTreeSet<RequestId>,
     /// Started, and not sent: the turns of the requests that come before all queued ones.
-    turns: BTreeMap<RequestId, Turn>,
+    turns: BTreeMap<RequestId, LaneTurn>,
     /// The turns whose requests were taken back or gave up; their tasks have not ended yet.
-    left: BTreeSet<Turn>,
+    left: BTreeSet<LaneTurn>,
     /// With the number of the target that they were sent to.
     in_flight: BTreeMap<RequestId, u64>,
     refusals: u32,
@@ -124,7 +124,7 @@ impl Lane {
     }
 
     /// Starts the next request, if one may be sent. Its task has the turn until [`ended`](Self::ended).
-    pub(crate) fn start(&mut self, now: Moment, window: usize, turn: Turn) -> Option<RequestId> {
+    pub(crate) fn start(&mut self, now: Moment, window: usize, turn: LaneTurn) -> Option<RequestId> {
         let window = if self.is_proven { window } else { 1 };
         let waits = self.retry_at.is_some_and(|at| at > now);
         if !self.is_open || waits || self.tasks() >= window {
@@ -136,7 +136,7 @@ impl Lane {
     }
 
     /// It is this turn's: the target to send the request to now. `None` = it must not be sent by this task.
-    pub(crate) fn depart(&mut self, id: RequestId, turn: Turn) -> Option<RouteTarget> {
+    pub(crate) fn depart(&mut self, id: RequestId, turn: LaneTurn) -> Option<RouteTarget> {
         let target = self.target.clone().filter(|_| self.turns.get(&id) == Some(&turn))?;
         self.turns.remove(&id);
         self.in_flight.insert(id, self.target_number);
@@ -153,7 +153,7 @@ impl Lane {
 
     /// The task of a turn has ended without sending. If the lane did not take its request back, something has dropped the
     /// task: it was not sent, so neither are the later ones before it.
-    pub(crate) fn ended(&mut self, id: RequestId, turn: Turn) {
+    pub(crate) fn ended(&mut self, id: RequestId, turn: LaneTurn) {
         if self.turns.get(&id) == Some(&turn) {
             self.recall();
         }

@@ -11,7 +11,7 @@ use kafka_assigner_types::id::TopicPartition;
 use kafka_assigner_types::moment::Moment;
 use rustc_hash::FxHashMap;
 
-use crate::lane::{Lane, RequestId, Turn};
+use crate::lane::{Lane, LaneTurn, RequestId};
 use crate::route::RouteTarget;
 
 pub use self::bounds::{StashLimits, Unsent};
@@ -20,7 +20,7 @@ pub use self::bounds::{StashLimits, Unsent};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum LaneCommand {
     /// Begin a task that sends a request at its turn: it has to [`depart`](Lanes::depart) then.
-    Start { id: RequestId, turn: Turn },
+    Start { id: RequestId, turn: LaneTurn },
     /// Fail a request: it won't be sent.
     Fail { id: RequestId, why: Unsent },
 }
@@ -51,7 +51,7 @@ struct HeldRequest {
     bytes: usize,
     arrived: Moment,
     /// The turn that sent it, while it is in flight.
-    departed: Option<Turn>,
+    departed: Option<LaneTurn>,
 }
 
 /// The lanes of all partitions.
@@ -143,7 +143,7 @@ impl Lanes {
         &mut self,
         now: Moment,
         id: RequestId,
-        turn: Turn,
+        turn: LaneTurn,
         before: FirstPoll,
     ) -> Option<RouteTarget> {
         self.expire(now);
@@ -162,7 +162,7 @@ impl Lanes {
     }
 
     /// The task of a turn has ended without having sent its request.
-    pub(crate) fn ended(&mut self, at: &TopicPartition, id: RequestId, turn: Turn) {
+    pub(crate) fn ended(&mut self, at: &TopicPartition, id: RequestId, turn: LaneTurn) {
         if let Some(lane) = self.lanes.get_mut(at) {
             lane.ended(id, turn);
             self.enqueue_lane(at);
@@ -170,7 +170,7 @@ impl Lanes {
     }
 
     /// Returns true if this turn has sent the request, which has no outcome yet.
-    pub(crate) fn is_in_flight(&self, id: RequestId, turn: Turn) -> bool {
+    pub(crate) fn is_in_flight(&self, id: RequestId, turn: LaneTurn) -> bool {
         self.held.get(&id).is_some_and(|held| held.departed == Some(turn))
     }
 
@@ -238,7 +238,7 @@ impl Lanes {
         while let Some(at) = self.ready.pop_front() {
             let Some(lane) = self.lanes.get_mut(&at) else { continue };
             lane.is_queued = false;
-            let turn = Turn(self.last_turn + 1);
+            let turn = LaneTurn(self.last_turn + 1);
             if let Some(id) = lane.start(now, self.limits.window, turn) {
                 self.last_turn = turn.0;
                 self.enqueue_lane(&at);

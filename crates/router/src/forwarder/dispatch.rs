@@ -12,7 +12,7 @@ use tokio::task::{Id, JoinError, JoinSet};
 use super::sending::{BeforeMe, Place, SendFailure, Sending, TurnEnd, send};
 use super::shared::ForwarderCore;
 use crate::forward::{Forward, RequestError};
-use crate::lane::{RequestId, Turn};
+use crate::lane::{LaneTurn, RequestId};
 use crate::lanes::{LaneCommand, SendOutcome};
 
 /// The longest sleep of the loop. It runs at least that often, so that a stall can be told from idleness;
@@ -29,7 +29,7 @@ pub(super) struct Dispatcher<F: Forward> {
     /// The request of each task: one that panics says nothing else of itself.
     tasks: FxHashMap<Id, Sending>,
     /// The last turn of each partition with tasks: the next one begins behind it.
-    last: FxHashMap<TopicPartition, (Turn, BeforeMe)>,
+    last: FxHashMap<TopicPartition, (LaneTurn, BeforeMe)>,
 }
 
 impl<F: Forward> Dispatcher<F> {

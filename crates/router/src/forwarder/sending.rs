@@ -13,7 +13,7 @@ use tokio::time::timeout;
 
 use super::shared::ForwarderCore;
 use crate::forward::{Forward, RequestError, SendError};
-use crate::lane::{RequestId, Turn};
+use crate::lane::{LaneTurn, RequestId};
 use crate::lanes::FirstPoll;
 use crate::route::RouteTarget;
 
@@ -21,7 +21,7 @@ use crate::route::RouteTarget;
 #[derive(Debug, Clone)]
 pub(super) struct Sending {
     pub(super) id: RequestId,
-    pub(super) turn: Turn,
+    pub(super) turn: LaneTurn,
     pub(super) at: TopicPartition,
 }
 

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use proptest::prelude::*;
 
 use super::{
-    AGE, FirstPoll, LaneCommand, Lanes, Moment, RequestId, SendOutcome, StashLimits, T0, Turn, Unsent, at,
-    target,
+    AGE, FirstPoll, LaneCommand, LaneTurn, Lanes, Moment, RequestId, SendOutcome, StashLimits, T0, Unsent,
+    at, target,
 };
 
 const PARTITIONS: u32 = 2;
@@ -56,7 +56,7 @@ fn moves() -> impl Strategy<Value = Vec<Move>> {
 /// A task that waits for its turn.
 struct Task {
     id: RequestId,
-    turn: Turn,
+    turn: LaneTurn,
     before: FirstPoll,
 }
 
@@ -75,9 +75,9 @@ struct Rig {
     /// The tasks of each partition, in the order of their turns.
     tasks: BTreeMap<u32, VecDeque<Task>>,
     /// The last task of each partition, if it was dropped: one that begins behind it waits for nobody.
-    lost: BTreeMap<u32, Turn>,
+    lost: BTreeMap<u32, LaneTurn>,
     /// Tasks that have ended without sending, as the loop is not told yet.
-    ended: Vec<(u32, RequestId, Turn)>,
+    ended: Vec<(u32, RequestId, LaneTurn)>,
     refused: BTreeSet<RequestId>,
     /// The last request of each partition that was started for the first time.
     newest: BTreeMap<u32, RequestId>,
@@ -190,7 +190,7 @@ impl Rig {
         }
     }
 
-    fn start(&mut self, id: RequestId, turn: Turn) {
+    fn start(&mut self, id: RequestId, turn: LaneTurn) {
         let (partition, _) = self.held[&id];
         let lost = self.lost.remove(&partition);
         let before = if lost.is_some() { FirstPoll::Lost } else { FirstPoll::Made };

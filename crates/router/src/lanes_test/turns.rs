@@ -3,7 +3,7 @@
 use super::*;
 
 /// The requests that are started now, with their turns.
-fn starts(lanes: &mut Lanes, now: Moment) -> Vec<(RequestId, Turn)> {
+fn starts(lanes: &mut Lanes, now: Moment) -> Vec<(RequestId, LaneTurn)> {
     std::iter::from_fn(|| lanes.next(now))
         .map(|command| match command {
             LaneCommand::Start { id, turn } => (id, turn),
@@ -13,7 +13,7 @@ fn starts(lanes: &mut Lanes, now: Moment) -> Vec<(RequestId, Turn)> {
 }
 
 /// A lane with a window of four, and four requests that were started, of which the first one is in flight.
-fn started() -> (Lanes, Vec<(RequestId, Turn)>) {
+fn started() -> (Lanes, Vec<(RequestId, LaneTurn)>) {
     let mut lanes = Lanes::new(StashLimits { requests: 9, window: 4, ..limits() });
     lanes.claim(Some(later(Duration::from_secs(3_600))));
     lanes.switch(&at(0), target("a", 1));
@@ -27,15 +27,15 @@ fn started() -> (Lanes, Vec<(RequestId, Turn)>) {
     (lanes, started)
 }
 
-fn depart(lanes: &mut Lanes, (id, turn): (RequestId, Turn)) -> Option<String> {
+fn depart(lanes: &mut Lanes, (id, turn): (RequestId, LaneTurn)) -> Option<String> {
     lanes.depart(T0, id, turn, FirstPoll::Made).map(|target| target.owner.name.to_string())
 }
 
-fn end(lanes: &mut Lanes, tasks: &[(RequestId, Turn)]) {
+fn end(lanes: &mut Lanes, tasks: &[(RequestId, LaneTurn)]) {
     tasks.iter().for_each(|(id, turn)| lanes.ended(&at(0), *id, *turn));
 }
 
-fn requests(tasks: &[(RequestId, Turn)]) -> Vec<RequestId> {
+fn requests(tasks: &[(RequestId, LaneTurn)]) -> Vec<RequestId> {
     tasks.iter().map(|(id, _)| *id).collect()
 }
 
