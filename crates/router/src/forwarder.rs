@@ -3,13 +3,16 @@
 mod dispatch;
 #[cfg(test)]
 mod forwarder_test;
+mod polls;
 mod sending;
 mod shared;
+#[cfg(test)]
+mod turns_test;
 
 use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -44,7 +47,7 @@ impl<F: Forward> Forwarder<F> {
     }
 
     /// Accepts a request for a partition. Its place in the order is that of this call; the returned future only waits
-    /// for the answer. Dropped, it cancels the request, unless that is in flight already.
+    /// for the answer. Dropped, it cancels the request, unless that is in flight already: one that still waits is not sent.
     ///
     /// Requests in flight hold no lock and no thread. Each one is polled by a task of its own.
     ///
@@ -63,7 +66,7 @@ impl<F: Forward> Forwarder<F> {
         }
         let waiting = match admitted {
             Ok(id) => {
-                state.callers.insert(id, PendingRequest { request, answer, polled: Arc::default() });
+                state.callers.insert(id, PendingRequest { request, answer });
                 self.0.wake.notify_one();
                 Ok((id, receiver))
             }
@@ -160,11 +163,9 @@ impl<F: Forward> Cutover for Forwarder<F> {
 
     fn is_stuck(&self, bound: Duration) -> bool {
         let now = self.0.table.clock().awake();
-        let is_late = |since: &AtomicU64| {
-            let since = Duration::from_micros(since.load(Ordering::SeqCst));
-            !since.is_zero() && since + bound < now
-        };
-        is_late(&self.0.turned) || self.0.state().callers.values().any(|caller| is_late(&caller.polled))
+        let turned = Some(self.0.turned.load(Ordering::SeqCst)).filter(|since| *since > 0);
+        let oldest = turned.into_iter().chain(self.0.polls.oldest()).min();
+        oldest.is_some_and(|since| Duration::from_micros(since) + bound < now)
     }
 
     async fn finish(&self) {

@@ -14,7 +14,19 @@
 //!   is gone, gets a single request at a time, and no two owners ever have requests of the partition at once.
 //! - *Open*: as many as the window lets at once, started in order.
 //!
-//! A request keeps its place by its number: one that is refused goes back before all that came later.
+//! ```text
+//!            start           depart            answered, failed
+//!  queued ─────────► waiting ────────► in flight ──────────────►
+//!     ▲               its turn             │
+//!     ├── recall ───────┘                  │
+//!     └───────────── refused ──────────────┘
+//! ```
+//!
+//! A request that was started has a turn: a task that sends it once the one before it is on its way. Until it departs, it is
+//! not sent, and the lane can take it back. It takes back all that wait for their turns, the later ones with the earlier ones,
+//! where they must not be sent as they were started: at a stop, at another target, after a refusal, without a claim.
+//!
+//! A request keeps its place by its number: one that is refused or taken back goes before all that came later.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -32,6 +44,10 @@ const LONGEST_WAIT: Duration = Duration::from_millis(200);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub(crate) struct RequestId(pub(crate) u64);
 
+/// Numbers the turns of all requests. One that is started again has another turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct LaneTurn(pub(crate) u64);
+
 /// The requests for one partition.
 #[derive(Debug, Default)]
 pub(crate) struct Lane {
@@ -42,6 +58,10 @@ pub(crate) struct Lane {
     /// The target has admitted a request.
     is_proven: bool,
     queue: BTreeSet<RequestId>,
+    /// Started, and not sent: the turns of the requests that come before all queued ones.
+    turns: BTreeMap<RequestId, LaneTurn>,
+    /// The turns whose requests were taken back or gave up; their tasks have not ended yet.
+    left: BTreeSet<LaneTurn>,
     /// With the number of the target that they were sent to.
     in_flight: BTreeMap<RequestId, u64>,
     refusals: u32,
@@ -53,18 +73,19 @@ pub(crate) struct Lane {
 impl Lane {
     /// The number of requests, those in flight included.
     pub(crate) fn len(&self) -> usize {
-        self.queue.len() + self.in_flight.len()
+        self.queue.len() + self.turns.len() + self.in_flight.len()
     }
 
-    /// Returns true if no request is in flight.
+    /// Returns true if no request is in flight or waits for its turn.
     pub(crate) fn is_drained(&self) -> bool {
-        self.in_flight.is_empty()
+        self.in_flight.is_empty() && self.turns.is_empty()
     }
 
     /// From now on nothing goes out.
-    pub(crate) const fn stop(&mut self) {
+    pub(crate) fn stop(&mut self) {
         self.is_open = false;
         self.is_proven = false;
+        self.recall();
     }
 
     /// From now on requests go to `target`.
@@ -73,6 +94,7 @@ impl Lane {
             self.target_number += 1;
             self.is_proven = false;
             self.target = Some(target);
+            self.recall();
         }
         self.is_open = true;
         self.refusals = 0;
@@ -84,27 +106,63 @@ impl Lane {
         self.queue.insert(id);
     }
 
-    /// Removes a waiting request; false = it does not wait.
-    pub(crate) fn unqueue(&mut self, id: RequestId) -> bool {
-        self.queue.remove(&id)
+    /// Removes a request that is not sent yet; false = there is none.
+    pub(crate) fn remove(&mut self, id: RequestId) -> bool {
+        let turn = self.turns.remove(&id);
+        self.left.extend(turn);
+        turn.is_some() || self.queue.remove(&id)
     }
 
-    /// All waiting requests, in order.
+    /// All requests that are not sent yet, in order.
     pub(crate) fn waiting(&self) -> impl Iterator<Item = RequestId> {
-        self.queue.iter().copied()
+        self.turns.keys().chain(&self.queue).copied()
     }
 
-    /// Starts the next request, if one may be sent.
-    pub(crate) fn start(&mut self, now: Moment, window: usize) -> Option<(RequestId, RouteTarget)> {
+    /// Returns true if the request was started and is not sent yet.
+    pub(crate) fn has_turn(&self, id: RequestId) -> bool {
+        self.turns.contains_key(&id)
+    }
+
+    /// Starts the next request, if one may be sent. Its task has the turn until [`ended`](Self::ended).
+    pub(crate) fn start(&mut self, now: Moment, window: usize, turn: LaneTurn) -> Option<RequestId> {
         let window = if self.is_proven { window } else { 1 };
         let waits = self.retry_at.is_some_and(|at| at > now);
-        if !self.is_open || waits || self.in_flight.len() >= window {
+        if !self.is_open || waits || self.tasks() >= window {
             return None;
         }
-        let target = self.target.clone()?;
         let id = self.queue.pop_first()?;
+        self.turns.insert(id, turn);
+        Some(id)
+    }
+
+    /// Returns the target to which this turn sends its request now. `None` = its task must not send it. Where an earlier request waits
+    /// still, its task was dropped, and all are taken back.
+    pub(crate) fn depart(&mut self, id: RequestId, turn: LaneTurn) -> Option<RouteTarget> {
+        let target = self.target.clone().filter(|_| self.turns.get(&id) == Some(&turn))?;
+        if self.turns.range(..id).next().is_some() {
+            self.recall();
+            return None;
+        }
+        self.turns.remove(&id);
         self.in_flight.insert(id, self.target_number);
-        Some((id, target))
+        Some(target)
+    }
+
+    /// Takes back all requests that wait for their turns, each to its place.
+    pub(crate) fn recall(&mut self) {
+        for (id, turn) in std::mem::take(&mut self.turns) {
+            self.queue.insert(id);
+            self.left.insert(turn);
+        }
+    }
+
+    /// The task of a turn has ended without sending. If the lane did not take its request back, something has dropped the
+    /// task: it was not sent, so neither are the later ones before it.
+    pub(crate) fn ended(&mut self, id: RequestId, turn: LaneTurn) {
+        if self.turns.get(&id) == Some(&turn) {
+            self.recall();
+        }
+        self.left.remove(&turn);
     }
 
     /// A request in flight was answered by its owner; false = it is not of this lane.
@@ -128,6 +186,7 @@ impl Lane {
     pub(crate) fn refused(&mut self, now: Moment, id: RequestId) -> bool {
         let Some(target_number) = self.in_flight.remove(&id) else { return false };
         self.queue.insert(id);
+        self.recall();
         self.is_proven &= target_number != self.target_number;
         if target_number == self.target_number && self.retry_at.is_none_or(|at| at <= now) {
             self.retry_at = Some(now + self.wait());
@@ -139,6 +198,11 @@ impl Lane {
     /// The moment at which the next attempt may start after a refusal.
     pub(crate) const fn retry_at(&self) -> Option<Moment> {
         self.retry_at
+    }
+
+    /// The number of tasks: those whose requests are in flight or wait for their turns, and those that are about to end.
+    fn tasks(&self) -> usize {
+        self.in_flight.len() + self.turns.len() + self.left.len()
     }
 
     fn wait(&self) -> Duration {

@@ -3,67 +3,24 @@
 //! Pure: requests, routes, answers and the time are its inputs; [`Lanes::next`] returns commands. The claim
 //! of the router's session is checked before each one.
 
+mod bounds;
+
 use std::collections::{BTreeSet, VecDeque};
-use std::time::Duration;
 
 use kafka_assigner_types::id::TopicPartition;
 use kafka_assigner_types::moment::Moment;
 use rustc_hash::FxHashMap;
 
-use crate::lane::{Lane, RequestId};
+use crate::lane::{Lane, LaneTurn, RequestId};
 use crate::route::RouteTarget;
 
-/// The bounds of what a router holds. A request beyond one fails at once, and may be repeated: nothing was executed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct StashLimits {
-    /// The most requests for one partition, those in flight included; at least 1. Default 10 000, so that one busy
-    /// partition does not use up what others need.
-    pub requests: usize,
-    /// The most bytes of all requests together, those in flight included; at least 1. Default 64 MiB.
-    pub bytes: usize,
-    /// The longest time that a request waits before it is sent; above 0. Default 15 s: a switch takes milliseconds, so
-    /// this bounds only requests for an owner that is gone, and callers rarely wait longer.
-    pub age: Duration,
-    /// The most requests of one partition in flight at once; at least 1. Default 64. With 1 their order is kept
-    /// strictly, whatever is refused. With more they are started in order, and one that was refused, for example by an
-    /// owner whose claim lapsed for a moment, can be overtaken by those that were in flight together with it.
-    pub window: usize,
-}
-
-impl Default for StashLimits {
-    fn default() -> Self {
-        Self { requests: 10_000, bytes: 64 << 20, age: Duration::from_secs(15), window: 64 }
-    }
-}
-
-/// The reasons for which a request was not sent. Nothing was executed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum Unsent {
-    /// The router has no table just now: it has not been loaded, or the router's session is over or not confirmed.
-    #[error("the routing table is closed")]
-    Closed,
-    /// No such partition in the group.
-    #[error("no such partition")]
-    NoPartition,
-    /// As many requests for the partition are held as may be.
-    #[error("too many requests held for the partition")]
-    TooMany,
-    /// As many bytes are held as may be.
-    #[error("too many bytes held")]
-    TooLarge,
-    /// It waited for as long as a request may.
-    #[error("waited too long for an owner")]
-    TooOld,
-    /// The router has stopped.
-    #[error("the router has stopped")]
-    Stopped,
-}
+pub use self::bounds::{StashLimits, Unsent};
 
 /// A command to the dispatching loop.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum LaneCommand {
-    /// Send a request.
-    Send { id: RequestId, target: RouteTarget },
+    /// Begin a task that sends a request at its turn: it has to [`depart`](Lanes::depart) then.
+    Start { id: RequestId, turn: LaneTurn },
     /// Fail a request: it won't be sent.
     Fail { id: RequestId, why: Unsent },
 }
@@ -79,11 +36,22 @@ pub(crate) enum SendOutcome {
     Failed,
 }
 
+/// The first poll of the request before, which a turn waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum FirstPoll {
+    /// It was made, or will not be, since that request was taken back.
+    Made,
+    /// Its task was dropped before.
+    Lost,
+}
+
 #[derive(Debug)]
 struct HeldRequest {
     at: TopicPartition,
     bytes: usize,
     arrived: Moment,
+    /// The turn that sent it, while it is in flight.
+    departed: Option<LaneTurn>,
 }
 
 /// The lanes of all partitions.
@@ -94,7 +62,8 @@ pub(crate) struct Lanes {
     held: FxHashMap<RequestId, HeldRequest>,
     bytes: usize,
     last: u64,
-    /// All waiting requests of all lanes. Numbers rise with time, so the first is the oldest.
+    last_turn: u64,
+    /// All requests of all lanes that are not sent. Numbers rise with time, so the first is the oldest.
     waiting: BTreeSet<RequestId>,
     retries: BTreeSet<(Moment, TopicPartition)>,
     /// Lanes that may have something to send, each of them once, so that they take turns.
@@ -113,6 +82,7 @@ impl Lanes {
             held: FxHashMap::default(),
             bytes: 0,
             last: 0,
+            last_turn: 0,
             waiting: BTreeSet::new(),
             retries: BTreeSet::new(),
             ready: VecDeque::new(),
@@ -138,7 +108,7 @@ impl Lanes {
         self.last += 1;
         let id = RequestId(self.last);
         self.bytes += bytes;
-        self.held.insert(id, HeldRequest { at: at.clone(), bytes, arrived: now });
+        self.held.insert(id, HeldRequest { at: at.clone(), bytes, arrived: now, departed: None });
         self.wait(at, id);
         Ok(id)
     }
@@ -167,9 +137,48 @@ impl Lanes {
         }
     }
 
+    /// Returns the target to which this turn sends its request now. `None` = its task must not send it: the lane has taken it back
+    /// or given it up, or takes it back now, with all that wait behind it.
+    pub(crate) fn depart(
+        &mut self,
+        now: Moment,
+        id: RequestId,
+        turn: LaneTurn,
+        before: FirstPoll,
+    ) -> Option<RouteTarget> {
+        self.expire(now);
+        // The process may have been suspended since the request was started.
+        let may_go = self.is_open(now) && before == FirstPoll::Made;
+        let held = self.held.get_mut(&id)?;
+        let lane = self.lanes.get_mut(&held.at)?;
+        if !may_go {
+            lane.recall();
+            return None;
+        }
+        let target = lane.depart(id, turn)?;
+        held.departed = Some(turn);
+        self.waiting.remove(&id);
+        Some(target)
+    }
+
+    /// The task of a turn has ended without having sent its request.
+    pub(crate) fn ended(&mut self, at: &TopicPartition, id: RequestId, turn: LaneTurn) {
+        if let Some(lane) = self.lanes.get_mut(at) {
+            lane.ended(id, turn);
+            self.enqueue_lane(at);
+        }
+    }
+
+    /// Returns true if this turn has sent the request, which has no outcome yet.
+    pub(crate) fn is_in_flight(&self, id: RequestId, turn: LaneTurn) -> bool {
+        self.held.get(&id).is_some_and(|held| held.departed == Some(turn))
+    }
+
     /// The outcome of a request that was sent.
     pub(crate) fn settle(&mut self, now: Moment, id: RequestId, outcome: SendOutcome) {
-        let Some(at) = self.held.get(&id).map(|held| held.at.clone()) else { return };
+        let Some(held) = self.held.get_mut(&id) else { return };
+        let at = held.at.clone();
+        held.departed = None;
         let lane = self.lanes.get_mut(&at);
         match (lane, outcome) {
             (Some(lane), SendOutcome::Refused) => {
@@ -194,10 +203,10 @@ impl Lanes {
         self.enqueue_lane(&at);
     }
 
-    /// The caller has cancelled this request. One in flight stays there.
+    /// The caller has cancelled this request. One in flight stays there; one that waits for its turn is not sent.
     pub(crate) fn cancel(&mut self, id: RequestId) {
         let Some(held) = self.held.get(&id) else { return };
-        if self.lanes.get_mut(&held.at).is_some_and(|lane| lane.unqueue(id)) {
+        if self.lanes.get_mut(&held.at).is_some_and(|lane| lane.remove(id)) {
             self.forget(id);
         }
     }
@@ -229,10 +238,11 @@ impl Lanes {
         while let Some(at) = self.ready.pop_front() {
             let Some(lane) = self.lanes.get_mut(&at) else { continue };
             lane.is_queued = false;
-            if let Some((id, target)) = lane.start(now, self.limits.window) {
-                self.waiting.remove(&id);
+            let turn = LaneTurn(self.last_turn + 1);
+            if let Some(id) = lane.start(now, self.limits.window, turn) {
+                self.last_turn = turn.0;
                 self.enqueue_lane(&at);
-                return Some(LaneCommand::Send { id, target });
+                return Some(LaneCommand::Start { id, turn });
             }
         }
         None
@@ -301,8 +311,8 @@ impl Lanes {
             if !self.held.get(&id).is_none_or(is_old) {
                 return;
             }
-            self.cancel_waiting(id);
-            self.give_up(id, Unsent::TooOld);
+            let why = if self.cancel_waiting(id) { Unsent::NoTurn(self.limits.age) } else { Unsent::TooOld };
+            self.give_up(id, why);
         }
     }
 
@@ -314,11 +324,13 @@ impl Lanes {
         }
     }
 
-    fn cancel_waiting(&mut self, id: RequestId) {
+    /// Takes a request out of its lane; true = it waited for its turn.
+    fn cancel_waiting(&mut self, id: RequestId) -> bool {
         let at = self.held.get(&id).map(|held| &held.at);
-        if let Some(lane) = at.and_then(|at| self.lanes.get_mut(at)) {
-            lane.unqueue(id);
-        }
+        let Some(lane) = at.and_then(|at| self.lanes.get_mut(at)) else { return false };
+        let has_turn = lane.has_turn(id);
+        lane.remove(id);
+        has_turn
     }
 
     fn give_up(&mut self, id: RequestId, why: Unsent) {

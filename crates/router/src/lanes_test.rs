@@ -1,3 +1,5 @@
+use std::time::Duration;
+
 use kafka_assigner_types::id::Epoch;
 
 use super::*;
@@ -5,6 +7,8 @@ use crate::route::PartitionOwner;
 
 #[path = "lanes_test/histories.rs"]
 mod histories;
+#[path = "lanes_test/turns.rs"]
+mod turns;
 
 const T0: Moment = Moment(Duration::ZERO);
 const AGE: Duration = Duration::from_secs(15);
@@ -48,11 +52,12 @@ fn admit(lanes: &mut Lanes) -> RequestId {
     lanes.admit(T0, &at(0), 10).expect("it fits")
 }
 
-/// The requests that are sent now, with their targets.
+/// The requests that are sent now, each at its turn, with their targets.
 fn sends(lanes: &mut Lanes, now: Moment) -> Vec<(RequestId, String)> {
     let mut sends = Vec::new();
     while let Some(order) = lanes.next(now) {
-        let LaneCommand::Send { id, target } = order else { panic!("{order:?}") };
+        let LaneCommand::Start { id, turn } = order else { panic!("{order:?}") };
+        let target = lanes.depart(now, id, turn, FirstPoll::Made).expect("it is its turn");
         sends.push((id, target.owner.name.to_string()));
     }
     sends

@@ -178,10 +178,12 @@ fn label(answer: Answer) -> String {
         Answer::Died => "router_died",
         Answer::Unsent(Unsent::TooMany) => "unsent_too_many",
         Answer::Unsent(Unsent::TooOld) => "unsent_too_old",
+        Answer::Unsent(Unsent::NoTurn(_)) => "unsent_no_turn",
         Answer::Unsent(Unsent::Closed) => "unsent_closed",
         Answer::Unsent(Unsent::Stopped) => "unsent_stopped",
         Answer::Unsent(Unsent::NoPartition) => "unsent_no_partition",
         Answer::Unsent(Unsent::TooLarge) => "unsent_too_large",
+        Answer::Unsent(_) => "unsent_otherwise",
     };
     format!("requests_{word}")
 }

@@ -4,14 +4,15 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use bytes::Bytes;
 use kafka_assigner_types::id::TopicPartition;
 use rustc_hash::FxHashMap;
-use tokio::task::JoinSet;
+use tokio::task::{Id, JoinError, JoinSet};
 
-use super::sending::{BeforeMe, SendFailure, Sending, Sent, Turn, send};
+use super::sending::{BeforeMe, Place, SendFailure, Sending, TurnEnd, send};
 use super::shared::ForwarderCore;
-use crate::forward::Forward;
-use crate::lane::RequestId;
+use crate::forward::{Forward, RequestError};
+use crate::lane::{LaneTurn, RequestId};
 use crate::lanes::{LaneCommand, SendOutcome};
 
 /// The longest sleep of the loop. It runs at least that often, so that a stall can be told from idleness;
@@ -24,30 +25,31 @@ const IDLE: Duration = Duration::from_millis(500);
 /// transport blocks its thread holds up no other partition. The tasks end with the loop.
 pub(super) struct Dispatcher<F: Forward> {
     core: Arc<ForwarderCore<F>>,
-    sends: JoinSet<Sent<F>>,
-    /// The last request of each partition with requests in flight: the next one begins behind it.
-    last: FxHashMap<TopicPartition, BeforeMe>,
+    sends: JoinSet<TurnEnd<F::Response>>,
+    /// The request of each task: one that panics says nothing else of itself.
+    tasks: FxHashMap<Id, Sending>,
+    /// The last turn of each partition with tasks: the next one begins behind it.
+    last: FxHashMap<TopicPartition, (LaneTurn, BeforeMe)>,
 }
 
 impl<F: Forward> Dispatcher<F> {
     pub(super) fn new(core: Arc<ForwarderCore<F>>) -> Self {
-        Self { core, sends: JoinSet::new(), last: FxHashMap::default() }
+        Self { core, sends: JoinSet::new(), tasks: FxHashMap::default(), last: FxHashMap::default() }
     }
 
     pub(super) async fn run(mut self) {
         loop {
             self.core.turned.store(self.core.awake_micros(), Ordering::SeqCst);
-            for sending in self.start_due() {
-                self.spawn(sending);
+            for (sending, request) in self.start_due() {
+                self.spawn(sending, request);
             }
             let wake = self.core.state().lanes.next_wake();
             let idle = self.core.now() + IDLE;
             let wake = wake.map_or(idle, |wake| wake.min(idle));
             tokio::select! {
                 biased;
-                // Answers first: they make room for others. A send fails to join only while the runtime shuts down:
-                // panics are caught in it.
-                Some(Ok((id, result))) = self.sends.join_next(), if !self.sends.is_empty() => self.settle(id, result),
+                // Answers first: they make room for others.
+                Some(end) = self.sends.join_next_with_id(), if !self.sends.is_empty() => self.ended(end),
                 // A new request, or a new route.
                 () = self.core.wake.notified() => {}
                 // Requests that are too old, and those to try again.
@@ -57,25 +59,25 @@ impl<F: Forward> Dispatcher<F> {
     }
 
     /// Begins a task for a request, behind the request of its partition that was started before.
-    fn spawn(&mut self, sending: Sending) {
-        let (turn, before_next) = Turn::new(self.last.remove(&sending.at));
-        self.last.insert(sending.at.clone(), before_next);
-        self.sends.spawn(send(Arc::clone(&self.core), sending, turn));
+    fn spawn(&mut self, sending: Sending, request: Bytes) {
+        let before = self.last.remove(&sending.at).map(|(_, before)| before);
+        let (place, before_next) = Place::new(before);
+        self.last.insert(sending.at.clone(), (sending.turn, before_next));
+        let task = self.sends.spawn(send(Arc::clone(&self.core), sending.clone(), request, place));
+        self.tasks.insert(task.id(), sending);
     }
 
-    /// Returns the requests that may be sent now, and fails those that waited too long.
-    fn start_due(&self) -> Vec<Sending> {
+    /// Returns the requests whose turns begin now, and fails those that waited too long.
+    fn start_due(&self) -> Vec<(Sending, Bytes)> {
         let now = self.core.now();
         let mut state = self.core.state();
         let mut due = Vec::new();
         while let Some(command) = state.lanes.next(now) {
             match command {
-                LaneCommand::Send { id, target } => {
+                LaneCommand::Start { id, turn } => {
                     let at = state.lanes.partition(id).cloned();
-                    let caller = state.callers.get(&id);
-                    if let (Some(at), Some(caller)) = (at, caller) {
-                        let (request, polled) = (caller.request.clone(), Arc::clone(&caller.polled));
-                        due.push(Sending { id, target, at, request, polled });
+                    if let (Some(at), Some(caller)) = (at, state.callers.get(&id)) {
+                        due.push((Sending { id, turn, at }, caller.request.clone()));
                     }
                 }
                 LaneCommand::Fail { id, why } => {
@@ -86,19 +88,40 @@ impl<F: Forward> Dispatcher<F> {
                 }
             }
         }
+        state.release_stop();
         due
     }
 
-    fn settle(&mut self, id: RequestId, result: Result<F::Response, SendFailure>) {
+    /// The task of a turn has ended.
+    fn ended(&mut self, end: Result<(Id, TurnEnd<F::Response>), JoinError>) {
+        let (task, end) = match end {
+            Ok((task, end)) => (task, Ok(end)),
+            Err(error) => (error.id(), Err(error)),
+        };
+        let Some(Sending { id, turn, at }) = self.tasks.remove(&task) else { return };
+        if self.last.get(&at).is_some_and(|(last, _)| *last == turn) {
+            self.last.remove(&at);
+        }
+        match end {
+            Ok(TurnEnd::Sent(result)) => self.settle(id, &at, result),
+            Err(error) if self.core.state().lanes.is_in_flight(id, turn) => {
+                self.settle(id, &at, Err(SendFailure::Lost(lost(&error))));
+            }
+            Ok(TurnEnd::Unsent) | Err(_) => {
+                let mut state = self.core.state();
+                state.lanes.ended(&at, id, turn);
+                state.release(&at);
+            }
+        }
+    }
+
+    fn settle(&self, id: RequestId, at: &TopicPartition, result: Result<F::Response, SendFailure>) {
         let now = self.core.now();
-        let core = Arc::clone(&self.core);
-        let mut state = core.state();
-        let Some(at) = state.lanes.partition(id).cloned() else { return };
-        let has_gone = state.callers.get(&id).is_none_or(|caller| caller.answer.is_closed());
+        let mut state = self.core.state();
         let answer = match result {
             Err(SendFailure::Refused) => {
                 state.lanes.settle(now, id, SendOutcome::Refused);
-                if has_gone {
+                if state.callers.get(&id).is_none_or(|caller| caller.answer.is_closed()) {
                     state.lanes.cancel(id);
                     state.callers.remove(&id);
                 }
@@ -114,12 +137,8 @@ impl<F: Forward> Dispatcher<F> {
             }
         };
         let caller = answer.and_then(|answer| Some((state.callers.remove(&id)?, answer)));
-        state.release(&at);
-        let is_last = state.lanes.is_drained(&at);
+        state.release(at);
         drop(state);
-        if is_last {
-            self.last.remove(&at);
-        }
         if let Some((caller, answer)) = caller {
             // The caller may have cancelled.
             let _ = caller.answer.send(answer);
@@ -127,11 +146,21 @@ impl<F: Forward> Dispatcher<F> {
     }
 }
 
+/// The answer to a request whose task ended without a result.
+fn lost(error: &JoinError) -> RequestError {
+    if error.is_panic() {
+        RequestError::Failed("the transport panicked".into())
+    } else {
+        RequestError::Interrupted
+    }
+}
+
 impl<F: Forward> Drop for Dispatcher<F> {
     fn drop(&mut self) {
-        self.sends.abort_all();
         self.core.turned.store(0, Ordering::SeqCst);
+        // First the lanes, so that no task departs from now on, whichever is dropped first.
         self.core.state().lanes.give_up_all();
+        self.sends.abort_all();
         drop(self.start_due());
         // Requests in flight: their answers are dropped.
         self.core.state().callers.clear();

@@ -22,12 +22,12 @@ impl Forward for Echo {
     }
 }
 
-fn target() -> RouteTarget {
+pub(super) fn target() -> RouteTarget {
     let owner = PartitionOwner { name: "o".into(), incarnation: "i".into(), endpoint: "".into() };
     RouteTarget { owner, epoch: Epoch(1) }
 }
 
-fn partition(number: u32) -> TopicPartition {
+pub(super) fn partition(number: u32) -> TopicPartition {
     TopicPartition::try_from(("t", number)).expect("a valid name")
 }
 
@@ -36,7 +36,7 @@ fn table(at: &TopicPartition) -> RoutingTable {
     table_of(std::slice::from_ref(at))
 }
 
-fn table_of(partitions: &[TopicPartition]) -> RoutingTable {
+pub(super) fn table_of(partitions: &[TopicPartition]) -> RoutingTable {
     let table = RoutingTable::new();
     table.claim(Some(Moment(Duration::from_secs(3_600))));
     let routes = partitions.iter().map(|at| (at.clone(), PartitionRoute::Open(target()))).collect();

@@ -4,7 +4,6 @@ use std::future::poll_fn;
 use std::panic::AssertUnwindSafe;
 use std::pin::pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
 use futures::FutureExt as _;
@@ -14,21 +13,25 @@ use tokio::time::timeout;
 
 use super::shared::ForwarderCore;
 use crate::forward::{Forward, RequestError, SendError};
-use crate::lane::RequestId;
+use crate::lane::{LaneTurn, RequestId};
+use crate::lanes::FirstPoll;
 use crate::route::RouteTarget;
 
-/// A request that is to be sent.
+/// A request that is to be sent at its turn.
+#[derive(Debug, Clone)]
 pub(super) struct Sending {
     pub(super) id: RequestId,
-    pub(super) target: RouteTarget,
+    pub(super) turn: LaneTurn,
     pub(super) at: TopicPartition,
-    pub(super) request: Bytes,
-    /// The time at which the poll began that runs now, as [`ForwarderCore::turned`]; 0 = none runs.
-    pub(super) polled: Arc<AtomicU64>,
 }
 
-/// A request that was sent, with its outcome.
-pub(super) type Sent<F> = (RequestId, Result<<F as Forward>::Response, SendFailure>);
+/// The end of a turn's task.
+pub(super) enum TurnEnd<R> {
+    /// It was not its turn: the lanes have taken the request back, or given it up.
+    Unsent,
+    /// It was sent, with this outcome.
+    Sent(Result<R, SendFailure>),
+}
 
 /// The reasons for which a send has no response.
 pub(super) enum SendFailure {
@@ -38,67 +41,68 @@ pub(super) enum SendFailure {
     Lost(RequestError),
 }
 
-/// The outcome of the first poll of the request before.
-#[derive(Clone, Copy)]
-enum FirstPoll {
-    Made,
-    /// The claim was over, so this request was not sent, and later ones must not overtake it.
-    HeldBack(RequestId),
-}
+/// Tells when the request before has been polled once, or will not be sent.
+pub(super) struct BeforeMe(oneshot::Receiver<()>);
 
-/// Tells when the request before has been polled once.
-pub(super) struct BeforeMe(oneshot::Receiver<FirstPoll>);
-
-/// The place of a request among those of its partition. Requests are polled for the first time in the order of their
+/// The place of a turn among those of its partition. Requests are polled for the first time in the order of their
 /// lane, although by different tasks: a transport that puts each one onto one connection then keeps that order.
-pub(super) struct Turn {
+pub(super) struct Place {
     before: Option<BeforeMe>,
-    next: oneshot::Sender<FirstPoll>,
+    next: oneshot::Sender<()>,
 }
 
-impl Turn {
-    /// The turn behind `before`, and what the next one waits for. `None` = nothing is before it.
+impl Place {
+    /// The place behind `before`, and what the next one waits for. `None` = nothing is before it.
     pub(super) fn new(before: Option<BeforeMe>) -> (Self, BeforeMe) {
         let (next, me) = oneshot::channel();
         (Self { before, next }, BeforeMe(me))
     }
 }
 
-/// Sends a request once it is its turn. Dropped, it sends nothing more, and the outcome is unknown.
-pub(super) async fn send<F: Forward>(core: Arc<ForwarderCore<F>>, sending: Sending, turn: Turn) -> Sent<F> {
-    let id = sending.id;
-    let before = match turn.before {
-        // A request before that was dropped with its task has gone no further.
-        Some(BeforeMe(polled)) => polled.await.unwrap_or(FirstPoll::Made),
+/// Sends a request once it is its turn, if the lanes let it go then. Dropped, it sends nothing more, and the outcome of a
+/// request that has departed is unknown.
+///
+/// The wait has the bound of the request: its age. The lanes give up a request that waits for longer; its task waits on, as
+/// one of at most `window` of its partition, since the next ones are behind it.
+pub(super) async fn send<F: Forward>(
+    core: Arc<ForwarderCore<F>>,
+    sending: Sending,
+    request: Bytes,
+    place: Place,
+) -> TurnEnd<F::Response> {
+    let before = match place.before {
+        Some(BeforeMe(polled)) => polled.await.map_or(FirstPoll::Lost, |()| FirstPoll::Made),
         None => FirstPoll::Made,
     };
-    // The process may have been suspended since the lane was asked.
-    let is_overtaking = matches!(before, FirstPoll::HeldBack(other) if other < id);
-    if is_overtaking || !core.may_send() {
-        // The next one may be none.
-        let _ = turn.next.send(FirstPoll::HeldBack(id));
-        return (id, Err(SendFailure::Refused));
+    let target = core.state().lanes.depart(core.now(), sending.id, sending.turn, before);
+    match target {
+        Some(target) => TurnEnd::Sent(poll_to_end(&core, &target, sending.at, request, place.next).await),
+        None => {
+            // The next one may be none.
+            let _ = place.next.send(());
+            TurnEnd::Unsent
+        }
     }
-    (id, poll_to_end(&core, sending, turn.next).await)
 }
 
 async fn poll_to_end<F: Forward>(
     core: &ForwarderCore<F>,
-    sending: Sending,
-    next: oneshot::Sender<FirstPoll>,
+    target: &RouteTarget,
+    at: TopicPartition,
+    request: Bytes,
+    next: oneshot::Sender<()>,
 ) -> Result<F::Response, SendFailure> {
-    let Sending { target, at, request, polled, .. } = sending;
-    let sent = async { timeout(core.send_timeout, core.forward.send(&target, &at, request)).await };
+    let sent = async { timeout(core.send_timeout, core.forward.send(target, &at, request)).await };
     // A panic of the user's transport is one failed request, not the end of all others.
     let mut sent = pin!(AssertUnwindSafe(sent).catch_unwind());
     let mut next = Some(next);
     let result = poll_fn(|context| {
-        polled.store(core.awake_micros(), Ordering::SeqCst);
+        let running = core.polls.begin(core.awake_micros());
         let result = sent.as_mut().poll(context);
-        polled.store(0, Ordering::SeqCst);
+        drop(running);
         if let Some(next) = next.take() {
             // The next one may be none.
-            let _ = next.send(FirstPoll::Made);
+            let _ = next.send(());
         }
         result
     });

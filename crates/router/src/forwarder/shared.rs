@@ -1,7 +1,7 @@
 //! The state of the forwarder that callers, the cutover and the dispatching loop share.
 
 use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -10,6 +10,7 @@ use kafka_assigner_types::moment::Moment;
 use rustc_hash::FxHashMap;
 use tokio::sync::{Notify, oneshot};
 
+use super::polls::RunningPolls;
 use crate::forward::{Forward, RequestError};
 use crate::lane::RequestId;
 use crate::lanes::{Lanes, StashLimits};
@@ -26,6 +27,8 @@ pub(super) struct ForwarderCore<F: Forward> {
     /// The time of the dispatching loop's last run, in microseconds that the process was awake, since a suspension
     /// stops everything; 0 = it does not run.
     pub(super) turned: AtomicU64,
+    /// The polls of the transport that run now, by the same time.
+    pub(super) polls: RunningPolls,
 }
 
 pub(super) struct State<R> {
@@ -38,12 +41,10 @@ pub(super) struct State<R> {
 pub(super) struct PendingRequest<R> {
     pub(super) request: Bytes,
     pub(super) answer: oneshot::Sender<Result<R, RequestError>>,
-    /// The time at which the poll of the transport began that runs now, as [`ForwarderCore::turned`]; 0 = none runs.
-    pub(super) polled: Arc<AtomicU64>,
 }
 
 impl<R> State<R> {
-    /// Notifies waiting drains and stops once no request is in flight any more.
+    /// Notifies waiting drains of a partition once none of its requests is in flight, and stops once none is held any more.
     pub(super) fn release(&mut self, at: &TopicPartition) {
         if self.lanes.is_drained(at) {
             for (_, drained) in self.drains.extract_if(.., |(of, _)| of == at) {
@@ -51,6 +52,11 @@ impl<R> State<R> {
                 let _ = drained.send(());
             }
         }
+        self.release_stop();
+    }
+
+    /// Notifies waiting stops once no request is held any more.
+    pub(super) fn release_stop(&mut self) {
         if self.lanes.counts() == (0, 0) {
             for finished in self.finishing.drain(..) {
                 // A stop that was given up does not listen.
@@ -69,7 +75,7 @@ impl<F: Forward> ForwarderCore<F> {
             finishing: Vec::new(),
         };
         let (state, wake, turned) = (Mutex::new(state), Notify::new(), AtomicU64::new(0));
-        Self { forward, send_timeout, table, state, wake, turned }
+        Self { forward, send_timeout, table, state, wake, turned, polls: RunningPolls::new() }
     }
 
     pub(super) fn now(&self) -> Moment {
@@ -80,11 +86,6 @@ impl<F: Forward> ForwarderCore<F> {
     pub(super) fn awake_micros(&self) -> u64 {
         let micros = self.table.clock().awake().as_micros();
         u64::try_from(micros).unwrap_or(u64::MAX).max(1)
-    }
-
-    /// Returns true while the claim lets requests out.
-    pub(super) fn may_send(&self) -> bool {
-        self.table.open_until().is_some_and(|until| self.now() < until)
     }
 
     /// The state, with the current end of the claim.

@@ -1,10 +1,13 @@
 //! Arbitrary interleavings of requests, routes, answers and time, checked after every step.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use proptest::prelude::*;
 
-use super::{AGE, LaneCommand, Lanes, Moment, RequestId, SendOutcome, StashLimits, T0, Unsent, at, target};
+use super::{
+    AGE, FirstPoll, LaneCommand, LaneTurn, Lanes, Moment, RequestId, SendOutcome, StashLimits, T0, Unsent,
+    at, target,
+};
 
 const PARTITIONS: u32 = 2;
 
@@ -13,6 +16,12 @@ enum Move {
     Request(u32),
     Stop(u32),
     Switch(u32, u8),
+    /// It is the next one's turn.
+    Depart(u32),
+    /// The task of one of those that wait for their turns is dropped.
+    Drop(u32, usize),
+    /// The loop is told that a task has ended that sent nothing.
+    End(usize),
     /// The answer of one of those on their way.
     Settle(usize, SendOutcome),
     Cancel(usize),
@@ -33,12 +42,22 @@ fn moves() -> impl Strategy<Value = Vec<Move>> {
         6 => partition().prop_map(Move::Request),
         1 => partition().prop_map(Move::Stop),
         2 => (partition(), 0..3_u8).prop_map(|(partition, owner)| Move::Switch(partition, owner)),
+        9 => partition().prop_map(Move::Depart),
+        1 => (partition(), any::<usize>()).prop_map(|(partition, which)| Move::Drop(partition, which)),
+        4 => any::<usize>().prop_map(Move::End),
         6 => (any::<usize>(), outcome).prop_map(|(which, outcome)| Move::Settle(which, outcome)),
         1 => any::<usize>().prop_map(Move::Cancel),
         2 => (0..3_000_u64).prop_map(Move::Pass),
         1 => (0..60_000_u64).prop_map(Move::Claim),
     ];
     prop::collection::vec(step, 1..200)
+}
+
+/// A task that waits for its turn.
+struct Task {
+    id: RequestId,
+    turn: LaneTurn,
+    before: FirstPoll,
 }
 
 /// The expected state, kept beside the lanes by the simplest means.
@@ -53,6 +72,12 @@ struct Rig {
     /// Every request that has no fate yet, by arrival, with its partition.
     held: BTreeMap<RequestId, (u32, Moment)>,
     on_way: BTreeMap<RequestId, (u32, u64)>,
+    /// The tasks of each partition, in the order of their turns.
+    tasks: BTreeMap<u32, VecDeque<Task>>,
+    /// The last task of each partition, if it was dropped: one that begins behind it waits for nobody.
+    lost: BTreeMap<u32, LaneTurn>,
+    /// Tasks that have ended without sending, as the loop is not told yet.
+    ended: Vec<(u32, RequestId, LaneTurn)>,
     refused: BTreeSet<RequestId>,
     /// The last request of each partition that was started for the first time.
     newest: BTreeMap<u32, RequestId>,
@@ -71,6 +96,9 @@ impl Rig {
             epoch: 0,
             held: BTreeMap::new(),
             on_way: BTreeMap::new(),
+            tasks: (0..PARTITIONS).map(|partition| (partition, VecDeque::new())).collect(),
+            lost: BTreeMap::new(),
+            ended: Vec::new(),
             refused: BTreeSet::new(),
             newest: BTreeMap::new(),
             executed: BTreeMap::new(),
@@ -92,6 +120,9 @@ impl Rig {
                 self.open.insert(partition, self.epoch);
                 self.lanes.switch(&at(partition), target(&format!("owner-{owner}"), self.epoch));
             }
+            Move::Depart(partition) => self.depart(partition),
+            Move::Drop(partition, which) => self.drop_task(partition, which),
+            Move::End(which) => self.end(which),
             Move::Settle(which, outcome) => self.settle(which, outcome),
             Move::Cancel(which) => self.cancel(which),
             Move::Pass(millis) => self.now = self.now + std::time::Duration::from_millis(millis),
@@ -149,13 +180,54 @@ impl Rig {
     fn drain_orders(&mut self) {
         while let Some(order) = self.lanes.next(self.now) {
             match order {
-                LaneCommand::Send { id, target } => self.sent(id, target.epoch.0),
+                LaneCommand::Start { id, turn } => self.start(id, turn),
                 LaneCommand::Fail { id, why } => {
                     let (_, arrived) = self.held.remove(&id).expect("only what is held fails");
-                    assert_eq!(why, Unsent::TooOld);
+                    assert!([Unsent::TooOld, Unsent::NoTurn(AGE)].contains(&why), "{why:?}");
                     assert!(arrived + AGE <= self.now && !self.on_way.contains_key(&id), "too early");
                 }
             }
+        }
+    }
+
+    fn start(&mut self, id: RequestId, turn: LaneTurn) {
+        let (partition, _) = self.held[&id];
+        let lost = self.lost.remove(&partition);
+        let before = if lost.is_some() { FirstPoll::Lost } else { FirstPoll::Made };
+        self.tasks.entry(partition).or_default().push_back(Task { id, turn, before });
+        let on_way = self.on_way.values().filter(|(of, _)| *of == partition).count();
+        let ended = self.ended.iter().filter(|(of, ..)| *of == partition).count();
+        assert!(self.tasks[&partition].len() + on_way + ended <= self.limits.window, "too many tasks");
+    }
+
+    fn depart(&mut self, partition: u32) {
+        let tasks = self.tasks.get_mut(&partition).expect("one of the partitions");
+        let Some(Task { id, turn, before }) = tasks.pop_front() else { return };
+        match self.lanes.depart(self.now, id, turn, before) {
+            Some(target) => {
+                assert_eq!(before, FirstPoll::Made, "sent although the one before it was not");
+                self.sent(id, target.epoch.0);
+            }
+            None => self.ended.push((partition, id, turn)),
+        }
+    }
+
+    fn drop_task(&mut self, partition: u32, which: usize) {
+        let tasks = self.tasks.get_mut(&partition).expect("one of the partitions");
+        let Some(which) = which.checked_rem(tasks.len()) else { return };
+        let task = tasks.remove(which).expect("it is within");
+        match tasks.get_mut(which) {
+            Some(next) => next.before = FirstPoll::Lost,
+            None => _ = self.lost.insert(partition, task.turn),
+        }
+        self.ended.push((partition, task.id, task.turn));
+    }
+
+    fn end(&mut self, which: usize) {
+        if let Some(which) = which.checked_rem(self.ended.len()) {
+            let (partition, id, turn) = self.ended.swap_remove(which);
+            self.lanes.ended(&at(partition), id, turn);
+            self.lost.retain(|_, lost| *lost != turn);
         }
     }
 
@@ -182,7 +254,9 @@ impl Rig {
         assert_eq!(self.lanes.counts(), (self.held.len() - self.on_way.len(), self.on_way.len()));
         for partition in 0..PARTITIONS {
             let is_drained = self.on_way.values().all(|(of, _)| *of != partition);
-            assert_eq!(self.lanes.is_drained(&at(partition)), is_drained);
+            let says_so = self.lanes.is_drained(&at(partition));
+            assert!(!says_so || is_drained, "drained with a request in flight");
+            assert!(says_so || !is_drained || self.open.contains_key(&partition), "stopped, and not drained");
         }
     }
 
@@ -193,9 +267,9 @@ impl Rig {
         }
         for _ in 0..1_000 {
             self.make(&Move::Claim(60_000));
-            while !self.on_way.is_empty() {
-                self.make(&Move::Settle(0, SendOutcome::Answered));
-            }
+            (0..PARTITIONS).for_each(|partition| self.make(&Move::Depart(partition)));
+            self.make(&Move::End(0));
+            self.make(&Move::Settle(0, SendOutcome::Answered));
             if self.held.is_empty() {
                 return;
             }
