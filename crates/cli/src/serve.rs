@@ -3,6 +3,7 @@
 mod compaction;
 mod logging;
 mod run;
+mod secret_files;
 mod store;
 
 use std::path::PathBuf;

@@ -13,6 +13,7 @@ mod fault;
 mod keep_alive;
 mod lease_rest;
 mod options;
+mod password_source;
 mod status;
 mod store;
 mod version;

@@ -51,8 +51,17 @@ pub(crate) trait SettingsPart {
 pub(crate) struct StorePart;
 
 impl SettingsPart for StorePart {
-    const NAMES: &'static [&'static str] =
-        &["data", "etcd", "etcd_user", "etcd_password", "etcd_ca", "etcd_cert", "etcd_key", "prefix"];
+    const NAMES: &'static [&'static str] = &[
+        "data",
+        "etcd",
+        "etcd_user",
+        "etcd_password",
+        "etcd_password_file",
+        "etcd_ca",
+        "etcd_cert",
+        "etcd_key",
+        "prefix",
+    ];
 }
 
 /// The settings by which a command reaches Kafka.

@@ -50,6 +50,8 @@ settings! {
         etcd_user: Option<UserName> = "",
         /// The password of `etcd_user`. Better set by its variable or the file: others see flags.
         etcd_password: Option<Secret> = "",
+        /// The file with the password of `etcd_user` and nothing else; read at each login.
+        etcd_password_file: Option<PathBuf> = "",
         /// The CA certificates that verify etcd's certificate, a PEM file. Needed for https endpoints.
         etcd_ca: Option<PathBuf> = "",
         /// The certificate to show to etcd, a PEM file.
@@ -172,6 +174,7 @@ impl ServeConfig {
     /// [`ConfigError`] for the first thing that is wrong.
     pub(crate) fn resolve(layers: &Layers) -> Result<Resolved<Self>, ConfigError> {
         let resolved = Resolved::<Self>::new(layers)?;
+        resolved.check_etcd_login()?;
         resolved.check_pairs()?;
         resolved.check_kafka()?;
         resolved.check_listeners()?;
@@ -216,14 +219,24 @@ impl Resolved<ServeConfig> {
         self.needs(("tls_cert", c.tls_cert.is_some()), ("tls_key", c.tls_key.is_some()))?;
         self.needs(("tls_key", c.tls_key.is_some()), ("tls_cert", c.tls_cert.is_some()))?;
         self.needs(("tls_client_ca", c.tls_client_ca.is_some()), ("tls_cert", c.tls_cert.is_some()))?;
-        self.needs(("etcd_user", c.etcd_user.is_some()), ("etcd_password", c.etcd_password.is_some()))?;
-        self.needs(("etcd_password", c.etcd_password.is_some()), ("etcd_user", c.etcd_user.is_some()))?;
         self.needs(("etcd_cert", c.etcd_cert.is_some()), ("etcd_key", c.etcd_key.is_some()))?;
         self.needs(("etcd_key", c.etcd_key.is_some()), ("etcd_cert", c.etcd_cert.is_some()))?;
         self.needs(("etcd_cert", c.etcd_cert.is_some()), ("etcd_ca", c.etcd_ca.is_some()))?;
         self.needs(("etcd", c.uses_https_for_etcd()), ("etcd_ca", c.etcd_ca.is_some()))?;
         self.needs(("etcd_user", c.etcd_user.is_some()), ("etcd", has_etcd))?;
         self.needs(("etcd_ca", c.etcd_ca.is_some()), ("etcd", has_etcd))
+    }
+
+    fn check_etcd_login(&self) -> Result<(), ConfigError> {
+        let c = &self.config;
+        let user = ("etcd_user", c.etcd_user.is_some());
+        let (given, file) = (c.etcd_password.is_some(), c.etcd_password_file.is_some());
+        if given && file {
+            return Err(self.refuse("etcd_password_file", "left out where etcd_password is set"));
+        }
+        self.needs(user, ("etcd_password", given || file))?;
+        self.needs(("etcd_password", given), user)?;
+        self.needs(("etcd_password_file", file), user)
     }
 
     fn check_kafka(&self) -> Result<(), ConfigError> {

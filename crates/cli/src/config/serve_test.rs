@@ -82,6 +82,37 @@ fn secrets_are_not_printed() {
 }
 
 #[test]
+fn the_password_of_etcd_is_given_or_in_a_file() {
+    let etcd = "etcd = [\"http://a:2379\"]\n";
+    let user = format!("{etcd}etcd_user = \"me\"\n");
+    let file = "etcd_password_file = \"/run/secrets/etcd\"\n";
+    let config = resolve(&format!("{user}{file}")).unwrap().config;
+    assert_eq!(config.etcd_password_file, Some(PathBuf::from("/run/secrets/etcd")));
+    let both = refusal(&format!("{user}{file}etcd_password = \"hunter2\""));
+    assert_eq!(
+        both,
+        "etcd_password_file = \"/run/secrets/etcd\" (from assigner.toml) is refused: it must be left out where \
+         etcd_password is set"
+    );
+    assert_eq!(refusal(&user), "etcd_user (from assigner.toml) needs etcd_password, which is not set");
+    let lone = refusal(&format!("{etcd}{file}"));
+    assert_eq!(lone, "etcd_password_file (from assigner.toml) needs etcd_user, which is not set");
+}
+
+#[test]
+fn a_password_file_may_be_named_by_a_variable() {
+    let variable = |name: &str, value: &str| (format!("KAFKA_ASSIGNER_{name}"), value.to_owned());
+    let environment = [
+        variable("ETCD", "http://a:2379"),
+        variable("ETCD_USER", "me"),
+        variable("ETCD_PASSWORD_FILE", "/run/secrets/etcd"),
+    ];
+    let layers = Layers { environment: environment.into(), ..Layers::default() };
+    let config = ServeConfig::resolve(&layers).unwrap().config;
+    assert_eq!(config.etcd_password_file, Some(PathBuf::from("/run/secrets/etcd")));
+}
+
+#[test]
 fn a_wrong_secret_is_refused_unseen() {
     assert!(!refusal("etcd_password = 12345").contains("12345"));
     assert!(!refusal("kafka_password = 12345").contains("12345"));

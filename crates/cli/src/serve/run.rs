@@ -13,8 +13,8 @@ use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
-use super::logging;
 use super::store::OpenedStore;
+use super::{logging, secret_files};
 use crate::command_error::CommandError;
 use crate::config::ServeConfig;
 use crate::pem::{certificates, private_key};
@@ -25,6 +25,7 @@ use crate::pem::{certificates, private_key};
 /// [`CommandError`], for what keeps it from starting and for what ends it.
 pub(super) async fn run(config: &ServeConfig) -> Result<(), CommandError> {
     logging::begin(&config.log_level, config.log_format);
+    secret_files::warn_of_exposed(config);
     let shutdown = on_signal()?;
     let sockets = Sockets::bind(config).await?;
     let serving = ServeOptions {
@@ -174,6 +175,7 @@ fn topics(config: &ServeConfig) -> Result<Option<Arc<dyn TopicSource>>, CommandE
     if config.kafka.is_empty() {
         return Ok(None);
     }
+    secret_files::check_password("kafka_password_file", config.kafka_password_file.as_deref())?;
     let options = config.kafka_options();
     let sends_password_in_clear = options.tls.is_none()
         && options.login.as_ref().is_some_and(|login| login.mechanism == kafka::Mechanism::Plain);

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use kafka_assigner_store::etcd::{EtcdTls, Password};
 use kafka_assigner_store::{EtcdOptions, EtcdStore, FileStore, Store};
 
-use super::compaction;
+use super::{compaction, secret_files};
 use crate::command_error::CommandError;
 use crate::config::ServeConfig;
 
@@ -24,10 +24,11 @@ impl OpenedStore {
     /// Opens what the configuration names.
     ///
     /// # Errors
-    /// [`CommandError::Store`].
+    /// [`CommandError::Store`], and [`CommandError::Unreadable`] for the file of etcd's password.
     pub(crate) async fn open(config: &ServeConfig) -> Result<Self, CommandError> {
         if let Some(options) = etcd(config) {
             options.validate()?;
+            secret_files::check_password("etcd_password_file", config.etcd_password_file.as_deref())?;
             tracing::info!(etcd = ?options.endpoints, "records are kept in etcd");
             return Ok(Self::Etcd(EtcdStore::new(&options)?));
         }
@@ -71,6 +72,7 @@ fn etcd(config: &ServeConfig) -> Option<EtcdOptions> {
     let mut options = EtcdOptions::new(config.etcd.iter().map(ToString::to_string));
     options.user = config.etcd_user.as_ref().map(ToString::to_string);
     options.password = config.etcd_password.as_ref().map(|secret| Password(secret.reveal().to_owned()));
+    options.password_file = config.etcd_password_file.clone();
     options.tls = config.etcd_ca.clone().map(|ca| EtcdTls {
         ca,
         certificate: config.etcd_cert.clone(),

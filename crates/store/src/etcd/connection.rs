@@ -11,7 +11,8 @@ use super::advice::Advice;
 use super::credentials::{Credentials, Token};
 use super::endpoints::{EtcdEndpoints, Pinned};
 use super::fault::AttemptError;
-use super::options::{EtcdOptions, Password};
+use super::options::EtcdOptions;
+use super::password_source::PasswordSource;
 use super::wire::kv_client::KvClient;
 use super::wire::lease_client::LeaseClient;
 use super::wire::maintenance_client::MaintenanceClient;
@@ -45,11 +46,10 @@ pub(super) struct MemberChannel {
 impl EtcdConnection {
     pub(super) fn new(options: &EtcdOptions) -> Result<Self, Error> {
         options.validate()?;
-        let identity = options.user.clone().zip(options.password.clone());
+        let identity = options.user.clone().zip(PasswordSource::of(options));
         Ok(Self {
             endpoints: EtcdEndpoints::new(options)?,
-            credentials: identity
-                .map(|(user, password): (String, Password)| Credentials::new(user, password)),
+            credentials: identity.map(|(user, password)| Credentials::new(user, password)),
             advice: Advice::default(),
             attempt_timeout: options.attempt_timeout,
             request_timeout: options.request_timeout,

@@ -9,6 +9,7 @@ use tonic::{Code, Status};
 
 use super::fault::AttemptError;
 use super::options::Password;
+use super::password_source::PasswordSource;
 use super::wire::AuthenticateRequest;
 use super::wire::auth_client::AuthClient;
 use crate::error::Error;
@@ -20,14 +21,14 @@ pub(super) type Token = MetadataValue<Ascii>;
 #[derive(Debug)]
 pub(super) struct Credentials {
     user: String,
-    password: Password,
+    password: PasswordSource,
     token: Mutex<Option<Token>>,
     /// One log-in at a time: etcd makes each one slow on purpose, and a thousand calls may need it at once.
     logging_in: Semaphore,
 }
 
 impl Credentials {
-    pub(super) const fn new(user: String, password: Password) -> Self {
+    pub(super) const fn new(user: String, password: PasswordSource) -> Self {
         Self { user, password, token: Mutex::new(None), logging_in: Semaphore::const_new(1) }
     }
 
@@ -58,7 +59,8 @@ impl Credentials {
     }
 
     async fn log_in(&self, channel: Channel) -> Result<Option<Token>, AttemptError> {
-        let request = AuthenticateRequest { name: self.user.clone(), password: self.password.0.clone() };
+        let Password(password) = self.password.read().await.map_err(AttemptError::Refused)?;
+        let request = AuthenticateRequest { name: self.user.clone(), password };
         match AuthClient::new(channel).authenticate(request).await {
             Ok(answer) => parse(&answer.into_inner().token).map(Some),
             Err(status) if is_off(&status) => Ok(None),

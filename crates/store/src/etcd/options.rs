@@ -20,12 +20,17 @@ pub struct EtcdOptions {
     /// The CA certificates and keys for `https` endpoints; needed for them, refused for `http`.
     #[serde(default)]
     pub tls: Option<EtcdTls>,
-    /// The user to log in as; none means no log-in. Goes with [`password`](Self::password).
+    /// The user to log in as; none means no log-in. Goes with [`password`](Self::password) or
+    /// [`password_file`](Self::password_file).
     #[serde(default)]
     pub user: Option<String>,
     /// The user's password.
     #[serde(default)]
     pub password: Option<Password>,
+    /// The file with the user's password and nothing else, but for a line break at its end; none means that
+    /// [`password`](Self::password) is given. It is read at each log-in, so that a new password needs no restart.
+    #[serde(default)]
+    pub password_file: Option<PathBuf>,
     /// The longest time for opening a connection. Default 2 s; less than
     /// [`request_timeout`](Self::request_timeout), or a dead first endpoint uses up every call.
     #[serde(default = "defaults::connect_timeout", deserialize_with = "duration")]
@@ -108,6 +113,7 @@ impl EtcdOptions {
             tls: None,
             user: None,
             password: None,
+            password_file: None,
             connect_timeout: defaults::connect_timeout(),
             attempt_timeout: defaults::attempt_timeout(),
             request_timeout: defaults::request_timeout(),
@@ -141,7 +147,9 @@ impl EtcdOptions {
         let both = |what: &str, first: bool, second: bool| {
             require(first == second, || format!("{what} go together: both or none"))
         };
-        both("user and password", self.user.is_some(), self.password.is_some())?;
+        let (given, file) = (self.password.is_some(), self.password_file.is_some());
+        require(!(given && file), || "password and password_file exclude each other".to_owned())?;
+        both("user and password (or password_file)", self.user.is_some(), given || file)?;
         let Some(tls) = &self.tls else { return Ok(()) };
         both("tls.certificate and tls.key", tls.certificate.is_some(), tls.key.is_some())
     }
@@ -190,6 +198,21 @@ mod tests {
         assert!(refused(|o| o.connect_timeout = o.request_timeout).contains("connect_timeout: 5s"));
         assert!(refused(|o| o.attempt_timeout = Duration::from_secs(6)).contains("attempt_timeout: 6s"));
         assert!(refused(|o| o.ping_interval = Duration::from_millis(999)).contains("ping_interval: 999ms"));
+    }
+
+    #[test]
+    fn a_password_is_given_or_in_a_file_and_goes_with_a_user() {
+        let file = |o: &mut EtcdOptions| o.password_file = Some("/run/secrets/etcd".into());
+        assert!(refused(file).contains("user and password (or password_file)"));
+        let both = |o: &mut EtcdOptions| {
+            file(o);
+            o.password = Some(Password("p".to_owned()));
+        };
+        assert!(refused(both).contains("exclude each other"));
+        let mut options = EtcdOptions::new(["http://127.0.0.1:2379"]);
+        file(&mut options);
+        options.user = Some("u".to_owned());
+        options.validate().unwrap();
     }
 
     #[test]

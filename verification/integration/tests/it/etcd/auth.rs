@@ -114,11 +114,39 @@ async fn a_password_opens_the_store_and_nothing_else_does() {
 
 /// Makes etcd drop every token of `root`, by giving it the password that it has.
 async fn drop_tokens(etcd: &Etcd) {
-    let root = r#"{"name": "root", "password": "secret"}"#;
-    let answer = post(etcd, "", "authenticate", root).await;
+    change_password(etcd, "secret").await;
+}
+
+/// Gives `root`, whose password is `secret`, another one, with which etcd drops its tokens.
+async fn change_password(etcd: &Etcd, password: &str) {
+    let answer = post(etcd, "", "authenticate", r#"{"name": "root", "password": "secret"}"#).await;
     let (_, token) = answer.split_once(r#""token":""#).expect("there is a token");
     let (token, _) = token.split_once('"').expect("it is a string");
-    post(etcd, token, "user/changepw", root).await;
+    let changed = format!(r#"{{"name": "root", "password": "{password}"}}"#);
+    post(etcd, token, "user/changepw", &changed).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_password_that_changes_in_its_file_needs_no_restart() {
+    let Some(etcd) = private_etcd() else { return };
+    lock(&etcd).await;
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("password");
+    std::fs::write(&file, "secret\n").unwrap();
+    let mut options = EtcdOptions::new([etcd.endpoint()]);
+    options.user = Some("root".to_owned());
+    options.password_file = Some(file.clone());
+    let root = store(&options);
+    let start = put(&root, "/a", "before").await.unwrap();
+    let mut watch = root.watch(b"/a", start.next()).await.unwrap();
+
+    change_password(&etcd, "renewed").await;
+
+    let refused = put(&root, "/a", "too early").await.err();
+    assert!(matches!(refused, Some(Error::Denied(_))), "the file has the old password: {refused:?}");
+    std::fs::write(&file, "renewed\n").unwrap();
+    let after = put(&root, "/a", "after").await.unwrap();
+    assert_eq!(values_to(&mut watch, after).await, ["after"]);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
