@@ -83,9 +83,10 @@ pub struct ConsumerOptions {
     /// Default 10 min; longer counts as 10 min. The service is told: where a session ends without its word, a switch to a
     /// stricter mode waits for so long, and so do the grants of a group that takes the place of a deleted one.
     pub outage_grace: Duration,
-    /// The weakest mode in which it may own anything; the default, [`Mode::Overlap`], allows all. For whoever is not safe beside
-    /// another owner: where its group or topics are in a weaker mode, it is refused and says so, and no operator can make the mode weaker
-    /// while it is there. A group that its first consumer creates is created in this mode, or a stricter one.
+    /// The weakest mode of its group and topics; the default, [`Mode::Overlap`], allows all. For whoever is not safe beside
+    /// another owner: in a weaker mode it is refused and says so, and no operator can make the mode weaker while it is there. A
+    /// group that its first consumer creates is created in this mode, or a stricter one. While a group is being switched from
+    /// `overlap`, partitions may still be granted in that.
     pub least_mode: Mode,
     /// The treatment of the partitions at a regular stop. Default [`OnStop::Drain`].
     pub on_stop: OnStop,

@@ -76,7 +76,7 @@ fn stopped(state: &GroupState, member: &Member, report: &StopReport, wall: WallM
         return None;
     }
     let before = assignment.stop.as_ref().filter(|stop| stop.offset == report.offset);
-    if before.is_some_and(|stop| stop.is_by(member) && stop.is_of_drain == report.is_of_drain) {
+    if before.is_some_and(|stop| stop.is_by(member) && !is_news(stop, report)) {
         return None;
     }
     let stop = Stop {
@@ -86,12 +86,21 @@ fn stopped(state: &GroupState, member: &Member, report: &StopReport, wall: WallM
         incarnation: member.incarnation.clone(),
         epoch: report.epoch,
         is_of_drain: report.is_of_drain,
-        earlier: before.and_then(|stop| another(stop, member)),
+        // Who could not end its work has not tried the record.
+        earlier: before
+            .filter(|stop| stop.is_of_drain == report.is_of_drain)
+            .and_then(|stop| another(stop, member)),
         resumed: None,
-        since: wall,
+        since: before.filter(|stop| stop.is_by(member)).map_or(wall, |stop| stop.since),
         extra: Extra::new(),
     };
     Some(Assignment { stop: Some(stop), ..assignment.clone() })
+}
+
+/// True if the owner that could not end its work before a record has tried that one since, and failed. The other way round the
+/// record has failed all the same, and an operator's command stands.
+const fn is_news(stop: &Stop, report: &StopReport) -> bool {
+    stop.is_of_drain && !report.is_of_drain && stop.resumed.is_none()
 }
 
 /// A reason as it is kept: it becomes part of sentences, lines of logs and terminals, and comes from a client.

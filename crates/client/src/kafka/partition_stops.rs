@@ -23,9 +23,13 @@ struct StopsOfPartition {
 }
 
 impl StopsOfPartition {
-    /// The one to show: it has to end first.
+    /// The one to show: it has to end first. Of a drain and a record at the same offset the record, which has failed.
     fn first(&self) -> Option<&StoppedPartition> {
-        self.before_grant.as_ref().or(self.after_drain.as_ref()).or(self.before_record.as_ref())
+        let of_record = |drain: &&StoppedPartition| {
+            self.before_record.as_ref().is_some_and(|record| record.offset == drain.offset)
+        };
+        let after_drain = self.after_drain.as_ref().filter(|drain| !of_record(drain));
+        self.before_grant.as_ref().or(after_drain).or(self.before_record.as_ref())
     }
 }
 
@@ -161,6 +165,8 @@ mod tests {
     fn a_drain_that_ends_after_all_does_not_end_the_stop_before_a_record() {
         let stops = PartitionStops::default();
         stops.note(stopped(5, 7));
+        stops.note_after_drain(StoppedPartition { is_of_drain: true, ..stopped(5, 7) });
+        assert_eq!(stops.all(), [stopped(5, 7)], "the record has failed");
         stops.note_after_drain(stopped(5, 8));
         assert_eq!(stops.all(), [stopped(5, 8)]);
         stops.end_after_drain(&at());

@@ -70,7 +70,10 @@ impl Suspicions {
     /// Takes in the registration of `name`.
     pub(super) fn see(&mut self, state: &GroupState, name: &MemberName, now: Moment) {
         // Nobody removes the mark of one that can't be read, though it may be heard; so it counts anew when it can be.
-        let Some(consumer) = state.registration(name) else { return drop(self.marks.remove(name)) };
+        let Some(consumer) = state.registration(name) else {
+            self.marks.remove(name);
+            return;
+        };
         let session = MarkedSession::of(name, consumer);
         if consumer.standing == Standing::Ending(FenceReason::Suspected) {
             let owned = state.concerned(name).filter(|at| state.owner(at).as_ref() == Some(&session.member));

@@ -60,7 +60,7 @@ pub struct Consumer {
     /// been told to stop, or has not finished its first record. At most [`MOST_PROGRESS`](Self::MOST_PROGRESS).
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub busy: BTreeMap<String, HandoffId>,
-    /// The weakest mode in which it may be granted anything; `None`: any.
+    /// The weakest mode of its group and topics beside which it registers; `None`: any. Planning does not look at it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub least_mode: Option<Mode>,
     /// Its report about the grants that it has not begun; `None`: it does not tell.
@@ -248,8 +248,8 @@ impl Consumer {
         self.topics.is_empty() || self.topics.contains(topic)
     }
 
-    /// True if it may be granted partitions in `mode`: one that it demands at least, whose promises it can keep. A strict mode needs
-    /// a claim clock of its own and the calls of the phases between `Ready` and `Complete`.
+    /// True if it can keep what `mode` promises: a strict mode needs a claim clock of its own and the calls of the
+    /// phases between `Ready` and `Complete`.
     #[must_use]
     pub fn keeps(&self, mode: Mode) -> bool {
         self.lacks(mode).is_none()
@@ -261,21 +261,24 @@ impl Consumer {
         self.least_mode.filter(|least| mode < *least)
     }
 
-    /// The capability that it lacks for `mode`, or its own permission, for people; `None` where it lacks nothing.
+    /// The capability that it lacks for `mode`, for people; `None` where it lacks nothing.
     #[must_use]
     pub fn lacks(&self, mode: Mode) -> Option<&'static str> {
-        match self.demands_more_than(mode) {
-            Some(_) => Some("permission by its own `least_mode`"),
-            None => self.lacks_capability(mode),
-        }
+        Self::lacking(mode, self.renewal, &self.capabilities)
     }
 
-    fn lacks_capability(&self, mode: Mode) -> Option<&'static str> {
-        let has = |capability| self.capabilities.contains(&capability);
+    /// The capability that a client with `capabilities` lacks for `mode`.
+    #[must_use]
+    pub fn lacking(
+        mode: Mode,
+        renewal: Renewal,
+        capabilities: &BTreeSet<Capability>,
+    ) -> Option<&'static str> {
+        let has = |capability| capabilities.contains(&capability);
         if !mode.is_strict() {
             return None;
         }
-        if self.renewal == Renewal::Server {
+        if renewal == Renewal::Server {
             return Some("heartbeats of its own: the server renews its session");
         }
         [

@@ -82,6 +82,16 @@ impl GroupState {
         [weakest, strongest].map(|mode| mode.copied().unwrap_or(of_group))
     }
 
+    /// The first topic of `consumer` with a mode of its own that is `mode`; `None` = they have that of the group.
+    #[must_use]
+    pub fn topic_with_mode(&self, consumer: &Consumer, mode: Mode) -> Option<&TopicName> {
+        let has_it = |(_, topic): &(&TopicName, &Entry<Topic>)| {
+            topic.last_good().is_some_and(|topic| topic.mode == Some(mode))
+        };
+        let of_consumer = self.topics.iter().filter(|(name, _)| consumer.subscribes(name));
+        of_consumer.filter(has_it).map(|(name, _)| name).next()
+    }
+
     /// The topics, by name.
     #[must_use]
     pub const fn topics(&self) -> &SharedMap<TopicName, Entry<Topic>> {

@@ -344,22 +344,46 @@ fn only_what_stands_is_resumed() {
     assert!(stops::resume(&group.state, &at(), false).is_ok());
 }
 
+/// Reports of `member` that its partition stands at offset 5; how many of them are news, and whether the record could be skipped.
+fn stands(group: &mut TestGroup, member: &Member, is_of_drain: bool) -> (usize, Result<(), NotResumed>) {
+    let (epoch, offset) = (assignment(group).held_epoch(), Offset::new(5).unwrap());
+    let report = StopReport { at: at(), epoch, offset, reason: "no disk".to_owned(), is_of_drain };
+    let writes = stops::report(&group.state, member, &[report], WallMillis(9));
+    assert!(writes.iter().all(|write| group.apply(&write.clone().unfenced())));
+    (writes.len(), stops::resume(&group.state, &at(), true).map(drop))
+}
+
 /// The record at its offset is one that the next try processes.
 #[test]
 fn no_record_is_skipped_where_a_drain_failed_and_none_did() {
     let (mut group, a) = first_stop(Mode::Overlap);
-    let (epoch, offset) = (assignment(&group).held_epoch(), Offset::new(5).unwrap());
-    let of_drain =
-        |is_of_drain| StopReport { at: at(), epoch, offset, reason: "no disk".to_owned(), is_of_drain };
-    let mut report = |is_of_drain| {
-        let writes = stops::report(&group.state, &a, &[of_drain(is_of_drain)], WallMillis(0));
-        assert!(writes.iter().all(|write| group.apply(&write.clone().unfenced())));
-        (writes.len(), stops::resume(&group.state, &at(), true).map(drop))
-    };
-    assert_eq!(report(true), (1, Err(NotResumed::NotARecord { offset })), "it stood before that record");
-    assert_eq!(report(true).0, 0);
-    assert_eq!(report(false), (1, Ok(())), "the record failed");
+    group.report_stopped(&a, &[]);
+    let offset = Offset::new(5).unwrap();
+    assert_eq!(stands(&mut group, &a, true), (1, Err(NotResumed::NotARecord { offset })));
+    assert_eq!(stands(&mut group, &a, true).0, 0);
     assert!(stops::resume(&group.state, &at(), false).is_ok());
+    assert_eq!(stands(&mut group, &a, false), (1, Ok(())), "the record failed");
+    assert_eq!(stands(&mut group, &a, true), (0, Ok(())), "it has failed, whatever became of a drain");
+}
+
+#[test]
+fn a_drain_that_fails_meanwhile_takes_no_command_back() {
+    let (mut group, a) = first_stop(Mode::Overlap);
+    assert!(group.resume(&at(), true));
+    assert_eq!(stands(&mut group, &a, true).0, 0);
+    assert_eq!(stop(&group).and_then(|stop| stop.resumed.clone()), Some(Resumed::Skip));
+}
+
+#[test]
+fn who_could_not_end_its_work_is_none_of_the_two_that_tried_the_record() {
+    let (mut group, a) = first_stop(Mode::Overlap);
+    group.report_stopped(&a, &[]);
+    assert_eq!(stands(&mut group, &a, true).0, 1);
+    group.crash("a");
+    let b = group.join("b");
+    group.settle();
+    assert_eq!(stands(&mut group, &b, false).0, 1);
+    assert_eq!(stop(&group).and_then(|stop| stop.earlier.clone()), None, "it is the first one that tried");
 }
 
 #[test]

@@ -315,24 +315,6 @@ fn one_that_lacks_what_a_mode_needs_neither_gets_nor_keeps_it() {
 }
 
 #[test]
-fn one_that_demands_a_stricter_mode_is_granted_nothing_in_a_weaker_one() {
-    let mut group = TestGroup::with_topics(&[("t", 2)]);
-    let strict = group.join_as("strict", |consumer| consumer.least_mode = Some(Mode::Exclusive));
-    group.settle();
-    assert_eq!((role(&group, &strict), group.loads().len()), (None, 0), "nobody else is there");
-    group.configure(&GroupConfig { mode: Mode::Exclusive, ..GroupConfig::default() });
-    group.settle();
-    assert!(matches!(role(&group, &strict), Some(Role::Owner { mode: Mode::Exclusive, .. })));
-    // As where the check of the change and the registration missed each other.
-    group.configure(&GroupConfig { mode: Mode::Overlap, ..GroupConfig::default() });
-    group.settle();
-    assert!(
-        matches!(role(&group, &strict), Some(Role::Owner { mode: Mode::Exclusive, .. })),
-        "it keeps its mode"
-    );
-}
-
-#[test]
 fn a_reservation_whose_handoff_vanished_is_granted_again_above_it() {
     let mut group = group(Mode::Routed);
     let (a, b) = ready(&mut group);

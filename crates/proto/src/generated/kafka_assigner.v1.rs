@@ -85,9 +85,10 @@ pub struct RegisterRequest {
     /// SessionInfo.outage_grace_ms. Ignored with RENEWAL_SERVER: such a client has none.
     #[prost(uint64, optional, tag = "20")]
     pub outage_grace_ms: ::core::option::Option<u64>,
-    /// The weakest mode in which it may own anything; the default MODE_OVERLAP allows all. A Register whose topics are, or whose
+    /// The weakest mode of its group and topics; the default MODE_OVERLAP allows all. A Register whose topics are, or whose
     /// group is, in a weaker one is refused with MODE_TOO_WEAK, and so is an operator's change to a weaker one while the consumer
     /// is registered. A group that its first Register creates is created in this mode, where it is stricter than that of new groups.
+    /// While a group is being switched from `overlap`, partitions may still be granted in that.
     #[prost(enumeration = "Mode", tag = "21")]
     pub least_mode: i32,
 }

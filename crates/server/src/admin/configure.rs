@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use kafka_assigner_core::claim::{Leases, Remaining};
 use kafka_assigner_core::key::Key;
-use kafka_assigner_core::record::{GroupConfig, Tombstone, encode};
+use kafka_assigner_core::record::{Consumer, GroupConfig, Tombstone, encode};
 use kafka_assigner_core::state::{Entry, GroupState, SharedMap};
 use kafka_assigner_proto::v1::{
     self, DeleteGroupRequest, DeleteGroupResponse, SetGroupConfigRequest, SetGroupConfigResponse,
@@ -95,7 +95,10 @@ impl AdminService {
         let config = changed(before.clone(), wanted, &self.instance.options().strategies)?;
         let config = if wanted.owners_stopped { with_word(&state, config) } else { config };
         if config.mode != before.mode {
-            modes::refuse_lacking(&state, |consumer| Some(state.modes_for(consumer, config.mode)))?;
+            let of = |consumer: &Consumer, mode| state.modes_for(consumer, mode);
+            modes::refuse_lacking(&state, |consumer| Some(of(consumer, config.mode)[1]))?;
+            let weakest = |consumer: &Consumer| (of(consumer, before.mode)[0], of(consumer, config.mode)[0]);
+            modes::refuse_weaker(&state, |consumer| Some(weakest(consumer)))?;
         }
         if config != before {
             let put = Op::put(key.clone(), encode(&config));

@@ -4,6 +4,7 @@ use kafka_assigner_core::record::Consumer;
 use kafka_assigner_core::state::GroupState;
 use kafka_assigner_proto::{Reason, status};
 use kafka_assigner_types::mode::Mode;
+use kafka_assigner_types::name::MemberName;
 use tonic::Status;
 
 use crate::refusal;
@@ -19,23 +20,33 @@ pub(super) fn named(name: &str) -> Result<Mode, Status> {
     })
 }
 
-/// Refuses a change after which registered consumers lack something for the modes `demanded` of them, the weakest and the
-/// strongest: their partitions would stay as they are, and nobody would know why.
+/// Refuses a change after which registered consumers lack what `demanded` of them: their partitions would stay as they
+/// are, and nobody would know why.
 pub(super) fn refuse_lacking(
     state: &GroupState,
-    demanded: impl Fn(&Consumer) -> Option<[Mode; 2]>,
+    demanded: impl Fn(&Consumer) -> Option<Mode>,
 ) -> Result<(), Status> {
-    let consumers = || state.consumers().iter().filter_map(|(name, entry)| Some((name, entry.last_good()?)));
-    let weak = consumers().filter_map(|(name, consumer)| {
-        let [weakest, _] = demanded(consumer)?;
-        Some(format!("{name} demands {} at least", consumer.demands_more_than(weakest)?))
-    });
-    refuse_named(weak, Reason::ModeTooWeak, "Stop them, or start them with a weaker `least_mode`")?;
-    let lacking = consumers().filter_map(|(name, consumer)| {
-        let [_, strongest] = demanded(consumer)?;
-        Some(format!("{name} lacks {}", consumer.lacks(strongest)?))
+    let lacking = consumers(state).filter_map(|(name, consumer)| {
+        Some(format!("{name} lacks {}", consumer.lacks(demanded(consumer)?)?))
     });
     refuse_named(lacking, Reason::CapabilityMissing, "Upgrade or stop them")
+}
+
+/// Refuses a change to a weaker mode than registered consumers demand. `change` is the weakest mode of what a consumer takes before
+/// and after it; `None` = it is not concerned.
+pub(super) fn refuse_weaker(
+    state: &GroupState,
+    change: impl Fn(&Consumer) -> Option<(Mode, Mode)>,
+) -> Result<(), Status> {
+    let weak = consumers(state).filter_map(|(name, consumer)| {
+        let (_, after) = change(consumer).filter(|(before, after)| after < before)?;
+        Some(format!("{name} demands {} at least", consumer.demands_more_than(after)?))
+    });
+    refuse_named(weak, Reason::ModeTooWeak, "Stop them, or start them with a weaker `least_mode`")
+}
+
+fn consumers(state: &GroupState) -> impl Iterator<Item = (&MemberName, &Consumer)> {
+    state.consumers().iter().filter_map(|(name, entry)| Some((name, entry.last_good()?)))
 }
 
 fn refuse_named(faults: impl Iterator<Item = String>, reason: Reason, remedy: &str) -> Result<(), Status> {

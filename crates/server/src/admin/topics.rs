@@ -174,8 +174,8 @@ impl Wanted {
         if let Some(label) = &topic.copartition {
             check_sets(state, &self.name, label).map_err(|e| refusal::field(e.to_string()))?;
         }
-        if topic.mode != before.and_then(|topic| topic.mode) {
-            self.refuse_lacking(state, topic.mode)?;
+        if before.is_none_or(|before| before.mode != topic.mode) {
+            self.refuse_mode(state, before, &topic)?;
         }
         let txn = (before != Some(&topic)).then(|| {
             let key = state.layout().encode(&Key::Topic(self.name.clone()));
@@ -185,9 +185,12 @@ impl Wanted {
         Ok(TopicWrite { txn, creates: before.is_none() })
     }
 
-    fn refuse_lacking(&self, state: &GroupState, mode: Option<Mode>) -> Result<(), Status> {
-        let mode = mode.unwrap_or_else(|| state.configured(|config| config.mode));
-        modes::refuse_lacking(state, |consumer| consumer.subscribes(&self.name).then_some([mode; 2]))
+    /// A topic that was not there is as strict as any: it may be one that was deleted.
+    fn refuse_mode(&self, state: &GroupState, before: Option<&Topic>, after: &Topic) -> Result<(), Status> {
+        let mode = |topic: &Topic| topic.mode.unwrap_or_else(|| state.configured(|config| config.mode));
+        let (before, after) = (before.map_or(Mode::Routed, mode), mode(after));
+        modes::refuse_lacking(state, |consumer| consumer.subscribes(&self.name).then_some(after))?;
+        modes::refuse_weaker(state, |consumer| consumer.subscribes(&self.name).then_some((before, after)))
     }
 
     fn applied_to(&self, before: Option<&Topic>) -> Result<Topic, Status> {

@@ -174,7 +174,7 @@ fn refuse_lacking(group: &ServedGroup, name: &MemberName, consumer: &Consumer) -
         state.modes_for(consumer, of_group)
     });
     if let Some(least) = consumer.demands_more_than(weakest) {
-        return Err(too_weak(group, name, (least, weakest)));
+        return Err(too_weak(group, (name, consumer), (least, weakest)));
     }
     let Some(lacks) = consumer.lacks(mode) else { return Ok(()) };
     let reason = match consumer.renewal {
@@ -188,11 +188,21 @@ fn refuse_lacking(group: &ServedGroup, name: &MemberName, consumer: &Consumer) -
     Err(status(reason, message))
 }
 
-fn too_weak(group: &ServedGroup, name: &MemberName, (least, weakest): (Mode, Mode)) -> Status {
+/// The remedy names the topic where that has a mode of its own.
+fn too_weak(
+    group: &ServedGroup,
+    (name, consumer): (&MemberName, &Consumer),
+    (least, weakest): (Mode, Mode),
+) -> Status {
+    let topic = group.read(|state| state.topic_with_mode(consumer, weakest).cloned());
     let group = group.name();
+    let (of, remedy) = match topic {
+        Some(topic) => (format!("topic {topic}"), format!("topic set {group} {topic} --mode {least}")),
+        None => ("its topics".to_owned(), format!("group set {group} --mode {least}")),
+    };
     let message = format!(
-        "consumer {name} is refused: it demands the mode {least} at least, and its topics in group {group} are in the \
-         mode {weakest}. An operator can change that: kafka-assigner group set {group} --mode {least}"
+        "consumer {name} is refused: it demands the mode {least} at least, and the mode of {of} in group {group} is \
+         {weakest}. An operator can change that: kafka-assigner {remedy}"
     );
     status(Reason::ModeTooWeak, message)
 }

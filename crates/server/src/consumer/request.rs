@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use kafka_assigner_core::record::{Capability, GroupConfig, Renewal};
+use kafka_assigner_core::record::{Capability, Consumer, GroupConfig, Renewal};
 use kafka_assigner_core::session::Opening;
 use kafka_assigner_proto::v1::{self, RegisterRequest};
 use kafka_assigner_proto::{PROTOCOL_VERSION, Reason, status};
@@ -72,7 +72,7 @@ impl CheckedRegister {
             generation: label("generation", &request.generation)?,
             timeout: timeout(request.session_timeout_ms)?,
             renewal,
-            least_mode: least_mode(request.least_mode)?,
+            least_mode: least_mode(&request, renewal)?,
             outage_grace: outage_grace(request.outage_grace_ms, renewal),
             capabilities: capabilities(&request, renewal)?,
             max_poll_interval_ms: (request.max_poll_interval_ms > 0).then_some(request.max_poll_interval_ms),
@@ -93,14 +93,21 @@ pub(crate) fn check_version(version: u32) -> Result<(), Status> {
     Err(status(Reason::NotSupported, message))
 }
 
-/// The weakest mode that the client allows; `None` = any.
-fn least_mode(value: i32) -> Result<Option<Mode>, Status> {
-    match v1::Mode::try_from(value) {
-        Ok(v1::Mode::Overlap) => Ok(None),
-        Ok(v1::Mode::Exclusive) => Ok(Some(Mode::Exclusive)),
-        Ok(v1::Mode::Routed) => Ok(Some(Mode::Routed)),
-        Err(_) => Err(refusal::field(format!("least_mode = {value} is refused: it must be 0, 1 or 2"))),
-    }
+/// The weakest mode that the client allows; `None` = any. One that the client itself can't keep would create a group for nobody.
+fn least_mode(request: &RegisterRequest, renewal: Renewal) -> Result<Option<Mode>, Status> {
+    let least = match v1::Mode::try_from(request.least_mode) {
+        Ok(v1::Mode::Overlap) => return Ok(None),
+        Ok(v1::Mode::Exclusive) => Mode::Exclusive,
+        Ok(v1::Mode::Routed) => Mode::Routed,
+        Err(_) => {
+            let value = request.least_mode;
+            return Err(refusal::field(format!("least_mode = {value} is refused: it must be 0, 1 or 2")));
+        }
+    };
+    let lacking = Consumer::lacking(least, renewal, &capabilities(request, renewal)?);
+    let refused =
+        |lacks| refusal::field(format!("least_mode = {least} is refused: the client lacks {lacks}"));
+    lacking.map_or(Ok(Some(least)), |lacks| Err(refused(lacks)))
 }
 
 /// The outage grace that is granted. A client that does not tell its own may have the longest.

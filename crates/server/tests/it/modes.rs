@@ -109,9 +109,31 @@ async fn who_demands_a_stricter_mode_is_refused_and_keeps_its_group_from_a_weake
         assert!(weaker.message().contains("a demands exclusive at least"), "{weaker:?}");
     }
     set_mode(&cluster, "routed").await.expect("stricter than it demands");
+    let simple =
+        RegisterRequest { least_mode: v1::Mode::Exclusive.into(), group: "g2".to_owned(), ..simple("s") };
+    let lacking = Member::register(&cluster.nodes[0], simple).await.err().expect("it can't keep it itself");
+    assert_eq!(lacking.reason(), Some(Reason::InvalidField));
     let unknown = RegisterRequest { least_mode: 7, ..demanding("b", v1::Mode::Overlap) };
     let unknown = Member::register(&cluster.nodes[0], unknown).await.err().expect("there is no such mode");
     assert_eq!(unknown.reason(), Some(Reason::InvalidField));
+    cluster.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_mode_of_a_topic_counts_for_who_takes_it_also_when_it_comes_again() {
+    let cluster = Cluster::tuned(1, 2, exclusive).await;
+    let _first = Member::join(&cluster.nodes[0], "first").await;
+    set_topic_mode(&cluster, "u", "overlap").await.unwrap();
+    let refused = Member::register(&cluster.nodes[0], demanding("a", v1::Mode::Exclusive)).await;
+    let refused = refused.err().expect("one of its topics is in overlap");
+    assert!(refused.message().contains("kafka-assigner topic set g u --mode exclusive"), "{refused:?}");
+    let of_t = RegisterRequest { topics: vec!["t".to_owned()], ..demanding("a", v1::Mode::Exclusive) };
+    let _a = Member::register(&cluster.nodes[0], of_t).await.expect("its topic is strict");
+    set_topic_mode(&cluster, "u", "routed").await.expect("it is no topic of its own");
+    let of_new = RegisterRequest { topics: vec!["new".to_owned()], ..demanding("b", v1::Mode::Exclusive) };
+    let _b = Member::register(&cluster.nodes[0], of_new).await.expect("it will have the mode of the group");
+    let weaker = set_topic_mode(&cluster, "new", "overlap").await.unwrap_err();
+    assert_eq!(weaker.reason(), Some(Reason::ModeTooWeak), "{weaker:?}");
     cluster.stop().await;
 }
 
