@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::committed::{next_report, proves_more};
+use crate::one_line::in_one_line;
 use crate::record::{BegunReport, Consumer, Extra, UnbegunGrant, UnbegunReason};
 use crate::state::{Entry, GroupState};
 use kafka_assigner_types::id::{Epoch, Member, TopicPartition};
@@ -129,9 +130,8 @@ fn covered(state: &GroupState, told: &ToldGrants, owned: &BTreeMap<&TopicPartiti
     below.filter(|epoch| lowest_missed.is_none_or(|missed| *epoch < missed)).max().unwrap_or_default()
 }
 
-/// An entry with a message as it is kept: it becomes part of sentences and of lines of logs, and comes from a client.
+/// An entry with a message as it is kept.
 fn in_bounds(grant: UnbegunGrant) -> UnbegunGrant {
-    let plain = |c: char| if c.is_control() { ' ' } else { c };
-    let message = grant.message.chars().take(UnbegunGrant::MOST_MESSAGE).map(plain).collect();
+    let message = in_one_line(&grant.message, UnbegunGrant::MOST_MESSAGE);
     UnbegunGrant { message, extra: Extra::new(), ..grant }
 }

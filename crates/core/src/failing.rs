@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use crate::one_line::in_one_line;
 use crate::record::{Consumer, Extra, FailingReport, RecordFailure};
 use crate::state::GroupState;
 use crate::stops::standing;
@@ -79,9 +80,8 @@ pub fn count(state: &GroupState, member: &Member) -> usize {
     named.len() + others.len().min(usize::try_from(report.unnamed).unwrap_or(usize::MAX))
 }
 
-/// An entry with a reason as it is kept: it becomes part of sentences and of lines of logs, and comes from a client.
+/// An entry with a reason as it is kept.
 fn in_bounds(failure: &RecordFailure) -> RecordFailure {
-    let plain = |c: char| if c.is_control() { ' ' } else { c };
-    let reason = failure.reason.chars().take(RecordFailure::MOST_REASON).map(plain).collect();
+    let reason = in_one_line(&failure.reason, RecordFailure::MOST_REASON);
     RecordFailure { reason, extra: Extra::new(), ..*failure }
 }

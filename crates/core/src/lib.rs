@@ -37,6 +37,7 @@ pub mod history;
 pub mod key;
 pub mod leader;
 pub mod lint;
+mod one_line;
 pub mod panics;
 pub mod plan;
 pub mod reason;

@@ -11,6 +11,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::draft::Draft;
+use crate::one_line::in_one_line;
 use crate::record::{Assignment, Extra, Owner, Resumed, Stop};
 use crate::state::{Entry, GroupState};
 use crate::view::{Role, role};
@@ -81,12 +82,12 @@ fn stopped(state: &GroupState, member: &Member, report: &StopReport, wall: WallM
     }
     let stop = Stop {
         offset: report.offset,
-        reason: in_one_line(&report.reason),
+        reason: in_one_line(&report.reason, Stop::MOST_REASON),
         consumer: member.name.clone(),
         incarnation: member.incarnation.clone(),
         epoch: report.epoch,
         is_of_drain: report.is_of_drain,
-        // Who could not end its work has not tried the record.
+        // An owner that could not end its work has not tried the record.
         earlier: before
             .filter(|stop| stop.is_of_drain == report.is_of_drain)
             .and_then(|stop| another(stop, member)),
@@ -101,12 +102,6 @@ fn stopped(state: &GroupState, member: &Member, report: &StopReport, wall: WallM
 /// record has failed all the same, and an operator's command stands.
 const fn is_news(stop: &Stop, report: &StopReport) -> bool {
     stop.is_of_drain && !report.is_of_drain && stop.resumed.is_none()
-}
-
-/// A reason as it is kept: it becomes part of sentences, lines of logs and terminals, and comes from a client.
-fn in_one_line(reason: &str) -> String {
-    let plain = |c: char| if c.is_control() { ' ' } else { c };
-    reason.chars().take(Stop::MOST_REASON).map(plain).collect()
 }
 
 /// The other consumer that stopped before the same record; another session of the same consumer is none.

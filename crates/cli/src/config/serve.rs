@@ -230,13 +230,23 @@ impl Resolved<ServeConfig> {
     fn check_etcd_login(&self) -> Result<(), ConfigError> {
         let c = &self.config;
         let user = ("etcd_user", c.etcd_user.is_some());
-        let (given, file) = (c.etcd_password.is_some(), c.etcd_password_file.is_some());
-        if given && file {
-            return Err(self.refuse("etcd_password_file", "left out where etcd_password is set"));
+        let given = ("etcd_password", c.etcd_password.is_some());
+        self.check_password(user, given, ("etcd_password_file", c.etcd_password_file.is_some()))
+    }
+
+    /// A password is given or in a file, and goes with a user.
+    fn check_password(
+        &self,
+        user: (&'static str, bool),
+        given: (&'static str, bool),
+        file: (&'static str, bool),
+    ) -> Result<(), ConfigError> {
+        if given.1 && file.1 {
+            return Err(self.refuse(file.0, format!("left out where {} is set", given.0)));
         }
-        self.needs(user, ("etcd_password", given || file))?;
-        self.needs(("etcd_password", given), user)?;
-        self.needs(("etcd_password_file", file), user)
+        self.needs(user, (given.0, given.1 || file.1))?;
+        self.needs(given, user)?;
+        self.needs(file, user)
     }
 
     fn check_kafka(&self) -> Result<(), ConfigError> {
@@ -245,10 +255,6 @@ impl Resolved<ServeConfig> {
         let (cert, key) = (("kafka_cert", c.kafka_cert.is_some()), ("kafka_key", c.kafka_key.is_some()));
         let mechanism = ("kafka_sasl_mechanism", c.kafka_sasl_mechanism.is_some());
         let user = ("kafka_user", c.kafka_user.is_some());
-        let (given, file) = (c.kafka_password.is_some(), c.kafka_password_file.is_some());
-        if given && file {
-            return Err(self.refuse("kafka_password_file", "left out where kafka_password is set"));
-        }
         for (one, other) in [
             (tls, kafka),
             (("kafka_ca", c.kafka_ca.is_some()), tls),
@@ -258,13 +264,11 @@ impl Resolved<ServeConfig> {
             (mechanism, kafka),
             (mechanism, user),
             (user, mechanism),
-            (user, ("kafka_password", given || file)),
-            (("kafka_password", given), user),
-            (("kafka_password_file", file), user),
         ] {
             self.needs(one, other)?;
         }
-        Ok(())
+        let given = ("kafka_password", c.kafka_password.is_some());
+        self.check_password(user, given, ("kafka_password_file", c.kafka_password_file.is_some()))
     }
 
     fn needs(&self, one: (&'static str, bool), other: (&'static str, bool)) -> Result<(), ConfigError> {

@@ -60,7 +60,7 @@ impl CheckedRegister {
             return Err(status(Reason::NotSupported, message));
         }
         let renewal = renewal(request.renewal)?;
-        Ok(Self {
+        let checked = Self {
             group: group_name(&request.group)?,
             name: MemberName::new(&request.consumer_name).map_err(|e| refusal::name(&e))?,
             incarnation: incarnation(&request.incarnation, renewal, make_incarnation)?,
@@ -72,7 +72,7 @@ impl CheckedRegister {
             generation: label("generation", &request.generation)?,
             timeout: timeout(request.session_timeout_ms)?,
             renewal,
-            least_mode: least_mode(&request, renewal)?,
+            least_mode: least_mode(request.least_mode)?,
             outage_grace: outage_grace(request.outage_grace_ms, renewal),
             capabilities: capabilities(&request, renewal)?,
             max_poll_interval_ms: (request.max_poll_interval_ms > 0).then_some(request.max_poll_interval_ms),
@@ -80,7 +80,16 @@ impl CheckedRegister {
             endpoint: label("endpoint", &request.endpoint)?,
             process: label("process", &request.process)?,
             client: request.client.map(|client| describe(&client)).unwrap_or_default(),
-        })
+        };
+        checked.refuse_own_lack()?;
+        Ok(checked)
+    }
+
+    /// Refuses a mode that is demanded and that the client itself can't keep: a group would be created for nobody.
+    fn refuse_own_lack(&self) -> Result<(), Status> {
+        let lack = |least| Some((least, Consumer::lacking(least, self.renewal, &self.capabilities)?));
+        let Some((least, lacks)) = self.least_mode.and_then(lack) else { return Ok(()) };
+        Err(refusal::field(format!("least_mode = {least} is refused: the client lacks {lacks}")))
     }
 }
 
@@ -93,21 +102,14 @@ pub(crate) fn check_version(version: u32) -> Result<(), Status> {
     Err(status(Reason::NotSupported, message))
 }
 
-/// The weakest mode that the client allows; `None` = any. One that the client itself can't keep would create a group for nobody.
-fn least_mode(request: &RegisterRequest, renewal: Renewal) -> Result<Option<Mode>, Status> {
-    let least = match v1::Mode::try_from(request.least_mode) {
-        Ok(v1::Mode::Overlap) => return Ok(None),
-        Ok(v1::Mode::Exclusive) => Mode::Exclusive,
-        Ok(v1::Mode::Routed) => Mode::Routed,
-        Err(_) => {
-            let value = request.least_mode;
-            return Err(refusal::field(format!("least_mode = {value} is refused: it must be 0, 1 or 2")));
-        }
-    };
-    let lacking = Consumer::lacking(least, renewal, &capabilities(request, renewal)?);
-    let refused =
-        |lacks| refusal::field(format!("least_mode = {least} is refused: the client lacks {lacks}"));
-    lacking.map_or(Ok(Some(least)), |lacks| Err(refused(lacks)))
+/// The weakest mode that the client allows; `None` = any.
+fn least_mode(value: i32) -> Result<Option<Mode>, Status> {
+    match v1::Mode::try_from(value) {
+        Ok(v1::Mode::Overlap) => Ok(None),
+        Ok(v1::Mode::Exclusive) => Ok(Some(Mode::Exclusive)),
+        Ok(v1::Mode::Routed) => Ok(Some(Mode::Routed)),
+        Err(_) => Err(refusal::field(format!("least_mode = {value} is refused: it must be 0, 1 or 2"))),
+    }
 }
 
 /// The outage grace that is granted. A client that does not tell its own may have the longest.

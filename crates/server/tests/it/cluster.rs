@@ -8,6 +8,10 @@ use bytes::Bytes;
 use kafka_assigner_core::key::{DEFAULT_PREFIX, Key, Layout};
 use kafka_assigner_core::record::{Source, Topic, encode};
 use kafka_assigner_core::state::{Entry, GroupState, Presence};
+use kafka_assigner_proto::v1::{
+    self, ExplainRequest, ListAssignmentsRequest, ListConsumersRequest, PartitionAssignment,
+};
+use kafka_assigner_server::AdminService;
 use kafka_assigner_server::grpc::Consumers;
 use kafka_assigner_server::topics::TopicSource;
 use kafka_assigner_server::{
@@ -89,6 +93,18 @@ pub(crate) fn group() -> GroupName {
 
 pub(crate) fn layout() -> Layout {
     Layout::new(DEFAULT_PREFIX, group())
+}
+
+/// The view of an operator of the group's one partition, "t/0": the assignment, its one consumer, and the explanation.
+pub(crate) async fn shown_of_one(admin: &AdminService) -> (PartitionAssignment, v1::Consumer, String) {
+    let list = ListAssignmentsRequest { group: GROUP.to_owned(), ..ListAssignmentsRequest::default() };
+    let assignment = admin.list_assignments(list).await.expect("an answer").assignments.remove(0);
+    let list = ListConsumersRequest { group: GROUP.to_owned(), ..ListConsumersRequest::default() };
+    let consumer = admin.list_consumers(list).await.expect("an answer").consumers.remove(0);
+    let explain =
+        ExplainRequest { group: GROUP.to_owned(), topic: "t".to_owned(), ..ExplainRequest::default() };
+    let reasons = admin.explain(explain).await.expect("an answer").reasons.join(" ");
+    (assignment, consumer, reasons)
 }
 
 impl Cluster {

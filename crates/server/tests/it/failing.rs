@@ -6,15 +6,12 @@ use kafka_assigner_core::failing::{self, WRITE_INTERVAL, failure};
 use kafka_assigner_core::record::RecordFailure;
 use kafka_assigner_core::state::GroupState;
 use kafka_assigner_core::test_group::tp;
-use kafka_assigner_proto::v1::{
-    ExplainRequest, FailingPartition, FailingPartitions, FailingRecord, HeartbeatRequest,
-    ListAssignmentsRequest, ListConsumersRequest,
-};
+use kafka_assigner_proto::v1::{FailingPartition, FailingPartitions, FailingRecord, HeartbeatRequest};
 use kafka_assigner_server::AdminService;
 use kafka_assigner_types::id::TopicPartition;
 use tokio::time::sleep;
 
-use crate::cluster::Cluster;
+use crate::cluster::{Cluster, shown_of_one};
 use crate::member::Member;
 
 fn at() -> TopicPartition {
@@ -45,13 +42,7 @@ async fn a_partition_whose_record_fails_is_shown_by_every_instance_until_it_is_h
     let a = owner(&cluster, "a").await;
     let admin = AdminService::new(cluster.nodes[1].instance.clone());
     let shown = async || {
-        let list = ListAssignmentsRequest { group: "g".to_owned(), ..ListAssignmentsRequest::default() };
-        let assignment = admin.list_assignments(list).await.unwrap().assignments.remove(0);
-        let list = ListConsumersRequest { group: "g".to_owned(), ..ListConsumersRequest::default() };
-        let consumer = admin.list_consumers(list).await.unwrap().consumers.remove(0);
-        let explain =
-            ExplainRequest { group: "g".to_owned(), topic: "t".to_owned(), ..ExplainRequest::default() };
-        let reasons = admin.explain(explain).await.unwrap().reasons.join(" ");
+        let (assignment, consumer, reasons) = shown_of_one(&admin).await;
         assert_eq!((assignment.stopped, consumer.stopped), (None, 0), "it does not stand");
         (assignment.failing, consumer.failing, reasons)
     };

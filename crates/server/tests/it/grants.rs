@@ -7,13 +7,13 @@ use kafka_assigner_core::record::UnbegunGrant;
 use kafka_assigner_core::state::GroupState;
 use kafka_assigner_core::test_group::tp;
 use kafka_assigner_proto::v1::{
-    Capability, ExplainRequest, HeartbeatRequest, ListAssignmentsRequest, ListConsumersRequest, StreamState,
-    UnbegunPartition, UnbegunPartitions, UnbegunReason, UncommittedPartition, UncommittedPartitions,
+    Capability, HeartbeatRequest, StreamState, UnbegunPartition, UnbegunPartitions, UnbegunReason,
+    UncommittedPartition, UncommittedPartitions,
 };
 use kafka_assigner_server::AdminService;
 use kafka_assigner_types::id::TopicPartition;
 
-use crate::cluster::{Cluster, Node};
+use crate::cluster::{Cluster, Node, shown_of_one};
 use crate::member::{Member, full};
 use crate::worker::Worker;
 
@@ -62,13 +62,7 @@ async fn a_grant_is_shown_as_such_until_its_owner_says_what_becomes_of_it() {
     let a = owner(&cluster.nodes[0], "a").await;
     let admin = AdminService::new(cluster.nodes[1].instance.clone());
     let shown = async || {
-        let list = ListAssignmentsRequest { group: "g".to_owned(), ..ListAssignmentsRequest::default() };
-        let assignment = admin.list_assignments(list).await.unwrap().assignments.remove(0);
-        let list = ListConsumersRequest { group: "g".to_owned(), ..ListConsumersRequest::default() };
-        let consumer = admin.list_consumers(list).await.unwrap().consumers.remove(0);
-        let explain =
-            ExplainRequest { group: "g".to_owned(), topic: "t".to_owned(), ..ExplainRequest::default() };
-        let reasons = admin.explain(explain).await.unwrap().reasons.join(" ");
+        let (assignment, consumer, reasons) = shown_of_one(&admin).await;
         (assignment.stage, assignment.stage_message, consumer.not_begun, reasons)
     };
     cluster.until("it is granted", |state| stage(state).as_deref() == Some("granted")).await;

@@ -150,6 +150,9 @@ fn begun(leader: &Leader, state: &GroupState, moment: Moment) -> Vec<Wanted> {
 /// Each choice of those of which nothing is left; of many none, all, and each alone or left alone. One that is gone may be waited for, if it
 /// vanished; so each choice is tried with leases that are about to run out as well.
 fn what_may_be_said(ended: &[LeaseId]) -> Vec<Leases> {
+    if ended.is_empty() {
+        return vec![Leases::default()];
+    }
     let of = |left| choices(ended, left);
     of(Remaining::Gone).into_iter().chain(of(Remaining::Left(Duration::ZERO))).collect()
 }
